@@ -53,7 +53,7 @@ impl PreviewArgs {
 #[derive(clap::Args, Clone, Debug)]
 pub struct WaitArgs {
     /// Wait for the outcome; --wait=false only sends the request
-    // With `=` only, as for `--dry-run`.
+    // Without `=`, an optional value would swallow the next word, as for `--dry-run`.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     pub wait: bool,
 }
@@ -83,7 +83,7 @@ impl FollowArgs {
     }
 }
 
-/// A moment: a duration from now or ago, a time, or a time of day; UTC unless a zone is given.
+/// A moment: a duration before or after now, a time, or a time of day; UTC unless a zone is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointInTime {
     Distance(SignedDuration),
@@ -98,7 +98,7 @@ impl FromStr for PointInTime {
         if let Ok(time) = text.parse() {
             return Ok(PointInTime::At(time));
         }
-        // A date is the beginning of its day.
+        // A date alone means the beginning of its day.
         let date = text.parse::<DateTime>().ok().and_then(|date| date.to_zoned(TimeZone::UTC).ok());
         if let Some(date) = date {
             return Ok(PointInTime::At(date.timestamp()));
@@ -203,7 +203,7 @@ pub struct ObjectFormatArgs {
     pub output: ObjectFormat,
 }
 
-/// Commands that ask nothing of an API server, or whose rights are printed elsewhere.
+/// Commands that send no request to an API server, or whose rights another command prints.
 pub const COMMANDS_WITHOUT_RIGHTS: [(&str, &str); 7] = [
     ("artifact", "it works with registries"),
     ("build", "it works with files and registries"),
@@ -214,7 +214,7 @@ pub const COMMANDS_WITHOUT_RIGHTS: [(&str, &str); 7] = [
     ("rbac", "it sends nothing to an API server"),
 ];
 
-/// Whether the rights of a command can be asked for.
+/// Whether `rbac` can print the rights of a command.
 pub fn has_rights(command: &clap::Command) -> bool {
     !command.is_hide_set() && COMMANDS_WITHOUT_RIGHTS.iter().all(|(word, _)| *word != command.get_name())
 }

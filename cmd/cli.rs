@@ -52,7 +52,7 @@ const AFTER_LONG_HELP: &str = after_help!(
     // Not the name of the file, which ends with `.exe` on Windows.
     bin_name = "flux-operator",
     version,
-    // clap would take 0 columns, which terminals without a size tell, by its word.
+    // Terminals without a size report 0 columns, and clap would use that width.
     term_width = help_width(),
     subcommand_required = true,
     arg_required_else_help = true,
@@ -76,7 +76,7 @@ impl Cli {
         if matches!(&self.command, Command::Create(command) if command.is_about_a_registry()) {
             self.global.server = None;
         }
-        // As for kubectl, an empty name is none: scripts write `-n "$NAMESPACE"`.
+        // As in kubectl, an empty name counts as no flag, because scripts write `-n "$NAMESPACE"`.
         self.global.namespace = self.global.namespace.filter(|namespace| !namespace.is_empty());
         self
     }
@@ -105,11 +105,11 @@ const OF_MANY_CLUSTERS: [&str; 17] = [
 /// Flags that choose many clusters.
 const FLEET_FLAGS: [&str; 5] = ["contexts", "clusters_from", "cluster_selector", "cluster_timeout", "parallel"];
 
-/// The command tree, in which the help of a verb lists only the global flags that it takes.
+/// Returns the command tree. The help of each verb lists only the global flags that the verb supports.
 pub fn tree() -> clap::Command {
     let tree = Cli::command();
     let is_of_fleets = |flag: &&clap::Arg| FLEET_FLAGS.contains(&flag.get_id().as_str());
-    // A refused flag keeps its place in the tree: its error says how to reach several clusters.
+    // Unsupported flags are hidden but still parsed, because their error explains how to use several clusters.
     let hidden: Vec<_> = tree.get_arguments().filter(is_of_fleets).map(|flag| flag.clone().hide(true)).collect();
     let selector = tree.get_arguments().find(|flag| flag.get_id() == "cluster_selector").cloned();
     let selector = selector.map(|flag| flag.short('l').alias("selector"));
@@ -119,7 +119,7 @@ pub fn tree() -> clap::Command {
     })
 }
 
-/// Where a command has no `-l` of its own, it is the one that chooses clusters.
+/// Adds the `-l` that selects clusters to commands without their own `-l`.
 fn with_selector(command: clap::Command, selector: Option<&clap::Arg>) -> clap::Command {
     let has_own = command.get_arguments().any(|flag| flag.get_short() == Some('l'));
     let command = command.mut_subcommands(|below| with_selector(below, selector));
@@ -173,10 +173,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Collects the rows that stand beside the command.
+    /// Collects the rights that the command needs.
     ///
     /// # Errors
-    /// Those of the words that name objects; usage for a command that asks nothing of an API server.
+    /// Errors of the words that name objects; usage for a command that sends no request to an API server.
     pub fn rights(&self, rights: &mut Rights) -> Result<(), CliError> {
         match self {
             Command::Build(args) => verbs::build::rights(args, rights),

@@ -8,8 +8,8 @@
 //! join, views, page     the answers as one
 //! plans                 equal plans folded, one file a cluster
 //! ```
-//! The command of a cluster is the command as it is: it gets a shell that collects what it prints. So a command that reads one
-//! cluster reads many.
+//! Each cluster runs the unchanged command, with a shell that collects its output. So every command that reads one
+//! cluster can read many.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,17 +43,17 @@ use reads::FleetShape;
 pub use schedule::ClusterCommand;
 use schedule::{ClusterStage, FleetCluster, FleetRun};
 
-/// Without a terminal, progress is printed after this long without a change, and then at most this often.
+/// Pauses without a terminal: before the first line about progress, and between later lines.
 const SILENCE: Duration = Duration::from_secs(1);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
-/// Lines on standard error that are printed of one of several clusters. Without rights a command warns of each kind.
+/// Limit for the lines of one cluster on standard error. A user without rights would get a warning for each kind.
 const TALK_LINES: usize = 5;
 
-/// Runs a command for every cluster that was asked for, and joins what they print.
+/// Runs a command for every selected cluster, and joins the output.
 ///
 /// # Errors
-/// Usage, when no cluster is selected; those of the kubeconfig and of the inventory; interrupted. What is wrong with one cluster is
-/// part of the answer.
+/// Usage, if no cluster is selected; errors of the kubeconfig and of the inventory; interrupted. The error of a single
+/// cluster is part of the answer.
 pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Result<Exit, CliError> {
     if let Some(folder) = &read.folder {
         plans::make_folder(folder)?;
@@ -72,7 +72,7 @@ pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Res
             Ok(())
         });
         if let Err(error) = interrupted.await {
-            // The interrupt ends the wait here, but not the commands, which run on threads of their own.
+            // The interrupt ends this wait, but not the commands, which run on their own threads.
             schedule::wait_for_commands();
             presenter.finish_interrupted(&mut fleet);
             return Err(error.cause(closing_line(&fleet)));
@@ -85,7 +85,7 @@ pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Res
     Ok(join::exit(&fleet))
 }
 
-/// The clusters that the flags select.
+/// Returns the clusters that the flags select.
 async fn select(shell: &Shell) -> Result<FleetRun, CliError> {
     let flags = shell.global();
     let known = contexts_with_servers(shell).await?;
@@ -139,16 +139,18 @@ async fn select(shell: &Shell) -> Result<FleetRun, CliError> {
             None => without_context(profile),
         });
     }
-    // In the order of contexts, whatever the order of the inventory; profiles without a context come last.
+    // Sorted in the order of contexts, regardless of the order of the inventory. Profiles without a context come last.
     let position =
         |cluster: &FleetCluster| known.iter().position(|(name, _)| *name == cluster.context).unwrap_or(usize::MAX);
     fleet.clusters.sort_by_key(position);
-    // Several profiles may lead to one context. Those that lead nowhere are all reported.
+    // Several profiles may have the same context, which is kept once. All profiles without a context are kept, so that
+    // each is reported.
     fleet.clusters.dedup_by(|one, other| one.context == other.context && !one.is_settled());
     Ok(fleet)
 }
 
-/// A profile that the kubeconfig does not lead to: a cluster that fails, so that it is not left out silently.
+/// Returns a failed cluster for a profile without a context in the kubeconfig, so that the profile is not omitted
+/// silently.
 fn without_context(profile: &Value) -> FleetCluster {
     let name = fields::name(profile).to_owned();
     let error = CliError::new(Exit::NotFound, format!("no context leads to the cluster of ClusterProfile {name}"))
@@ -156,16 +158,16 @@ fn without_context(profile: &Value) -> FleetCluster {
     FleetCluster { context: name, stage: ClusterStage::Ended(Err(error)), ..FleetCluster::default() }
 }
 
-/// Prints the answers of the clusters as they come.
+/// Prints the answers of the clusters as they arrive.
 struct Presenter<'a> {
     read: &'a FleetRead,
     shell: &'a Shell,
     joined: JoinedOutput,
-    /// Clusters whose output is printed, and those whose lines on standard error are.
+    /// Whether the output of each cluster is printed, and whether its lines on standard error are.
     printed: Vec<bool>,
     reported: Vec<bool>,
     is_list_printed: bool,
-    /// The clusters of the first block are printed; those that come later follow one by one.
+    /// Whether the first block of clusters is printed. Later clusters are printed one by one.
     has_begun: bool,
     progress: Option<Progress>,
     /// The last line about progress, and when it was printed.
@@ -175,7 +177,7 @@ struct Presenter<'a> {
 impl<'a> Presenter<'a> {
     fn new(read: &'a FleetRead, shell: &'a Shell, fleet: &FleetRun) -> Self {
         let contexts = fleet.clusters.iter().map(|cluster| cluster.context.as_str());
-        // A line that moves and data on the same terminal would disturb each other.
+        // A live line would garble data on the same terminal.
         let is_quiet_terminal = matches!(read.format, Format::JsonLines) && shell.stdout_is_terminal();
         let is_live = shell.stderr_is_terminal() && !shell.has_structured_errors() && !is_quiet_terminal;
         shell.has_progress();
@@ -192,7 +194,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Prints what is due; `false` when nothing reads it any more.
+    /// Prints the output that is due; `false` if stdout is lost.
     fn observe(&mut self, fleet: &mut FleetRun) -> bool {
         if fleet.is_listed && !self.is_list_printed {
             self.is_list_printed = true;
@@ -257,9 +259,9 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Prints the answers of the clusters that have ended: all at once, then those that are late.
+    /// Prints the answers of the clusters that have ended: first all together, later the late ones.
     fn block(&mut self, fleet: &FleetRun) {
-        // `finish` reports it once instead of once per cluster.
+        // `finish` reports a common mistake once, instead of once per cluster.
         if fleet.is_done() && common_mistake(fleet).is_some() {
             return;
         }
@@ -297,7 +299,8 @@ impl<'a> Presenter<'a> {
         pieces
     }
 
-    /// Prints the answers that came before an interrupt; a program gets no document, because it would look complete.
+    /// Prints the answers that arrived before an interrupt. Structured output is not printed, because the document
+    /// would look complete.
     fn finish_interrupted(mut self, fleet: &mut FleetRun) {
         self.progress = None;
         let is_printed = !self.read.is_structured() && !matches!(self.read.shape, FleetShape::Page | FleetShape::Plans);
@@ -346,7 +349,7 @@ impl<'a> Presenter<'a> {
         if let Some(progress) = &mut self.progress {
             progress.redraw("clusters", &text);
         } else if self.is_list_printed && self.last_line.0 != text {
-            // A change begins a new silence.
+            // The first line comes after a short pause, later lines less often.
             let pause = if self.last_line.0.is_empty() { SILENCE } else { BETWEEN_LINES };
             if self.last_line.1.elapsed() >= pause && !self.shell.has_structured_errors() {
                 self.shell.status(&text);
@@ -355,7 +358,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Takes the moving line off the terminal before something else is printed there.
+    /// Removes the live line from the terminal before other output is printed.
     fn clear_progress(&self) {
         if let Some(progress) = &self.progress {
             progress.clear();
@@ -388,7 +391,7 @@ impl<'a> Presenter<'a> {
     }
 }
 
-/// The error of a wrong command line: it is wrong for every cluster in the same way, and is printed once.
+/// Returns the error of a wrong command line. It is the same for every cluster, so it is printed once.
 fn common_mistake(fleet: &FleetRun) -> Option<CliError> {
     let mut errors = fleet.clusters.iter().map(failure);
     let first = errors.next()??;

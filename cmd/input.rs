@@ -1,4 +1,4 @@
-//! Reads what has to be known of a line before clap reads it.
+//! Reads the parts of a line that are needed before clap parses it.
 
 pub mod kubectl_plugin;
 pub mod positional;

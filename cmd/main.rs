@@ -20,7 +20,7 @@ mod session;
 mod terminal;
 mod verbs;
 
-// It needs the whole program, and only developers need it.
+// The generator uses the whole program, but only developers run it, so it is compiled only with the tests.
 #[cfg(test)]
 #[path = "../tools/generate/generate.rs"]
 mod generate;
@@ -29,7 +29,7 @@ use cli::{Cli, Command};
 use input::kubectl_plugin::{color_of_line, command_tree, completed_tree};
 use terminal::{CliError, Config, Exit, STACK_BYTES, Shell, standard_output};
 
-// musl's own allocator would take half of the time of a build.
+// With musl's own allocator, `build` would spend half of its time in the allocator.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -44,10 +44,10 @@ fn main() -> ExitCode {
 }
 
 fn run_line() -> ExitCode {
-    // Before anything else: an answer to the shell ends the process, and nothing may be printed before it.
+    // Completion comes first, because its answer ends the process, and nothing may be printed before the answer.
     clap_complete::CompleteEnv::with_factory(completed_tree).shells(args::complete::shells()).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
-    // kubectl and flux ask for candidates with words of their own, which are not part of the command tree.
+    // kubectl and flux request candidates with special words, which are not part of the command tree.
     if let Some(candidates) = input::kubectl_plugin::candidates(&arguments) {
         return standard_output::print_answer(&candidates).into();
     }
@@ -55,7 +55,7 @@ fn run_line() -> ExitCode {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
-    // From the raw arguments, because the errors of clap have to follow the format, too.
+    // Read from the raw arguments, because the errors of clap must have the requested format, too.
     let structured = terminal::wants_structured_errors(&arguments, config.usual_output().as_deref());
     let ParsedLine { cli, words, given } = match parse(&arguments, &config) {
         Ok(parsed) => parsed,
@@ -76,7 +76,7 @@ fn run_line() -> ExitCode {
     shell.exit_of(refused.map_or_else(run, Err)).into()
 }
 
-/// Runs a command for many clusters. For each of them the line is read again, with the context of the cluster.
+/// Runs a command for many clusters. For each cluster, the line is parsed again with the context of the cluster.
 fn run_for_many(
     mut cli: Cli,
     given: &[String],
@@ -101,11 +101,11 @@ struct ParsedLine {
     cli: Cli,
     /// The words of the command: `get instance`.
     words: String,
-    /// The names of the flags and values that are given, not those of defaults.
+    /// The names of the flags and arguments on the line, without defaults.
     given: Vec<String>,
 }
 
-/// Returns what the arguments say, or what is wrong with them and the arguments without aliases.
+/// Parses the arguments. The error includes the arguments with aliases replaced.
 fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::Error, Vec<OsString>)> {
     let mut tree = config.with_defaults(command_tree());
     let arguments = config.with_alias(arguments, &tree, input::positional::positional);
@@ -120,7 +120,8 @@ fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::E
     parsed.map_err(|error| (error, arguments))
 }
 
-/// `get -w history`: a flag between a verb and its noun would be read as one of the verb, and have no effect.
+/// Returns the error for a flag between a verb and its noun, as in `get -w history`. clap would parse the flag as one
+/// of the verb, and it would have no effect.
 fn flag_before_noun(matches: &ArgMatches, tree: &clap::Command) -> Option<String> {
     let (verb, matches) = matches.subcommand()?;
     let (noun, _) = matches.subcommand()?;
@@ -136,7 +137,7 @@ fn flag_before_noun(matches: &ArgMatches, tree: &clap::Command) -> Option<String
     })
 }
 
-/// `get history`: the command without its arguments.
+/// Returns the command without its arguments, such as `get history`.
 fn command_words(mut matches: &ArgMatches) -> String {
     let mut words = vec![];
     while let Some((word, below)) = matches.subcommand() {
@@ -146,12 +147,12 @@ fn command_words(mut matches: &ArgMatches) -> String {
     words.join(" ")
 }
 
-/// The flags and values of the command that stand on the line.
+/// Returns the names of the command's flags and arguments that are on the line.
 fn given(mut matches: &ArgMatches) -> Vec<String> {
     while let Some((_, below)) = matches.subcommand() {
         matches = below;
     }
-    // clap lists the values of defaults and of the environment, too.
+    // clap also lists values from defaults and from the environment.
     let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
     matches.ids().map(clap::Id::as_str).filter(is_given).map(str::to_owned).collect()
 }

@@ -32,7 +32,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
 /// Limit for gathering a hint.
 pub const HINT_LIMIT: Duration = Duration::from_secs(2);
 
-/// The time at which the whole command gives up.
+/// The time limit of the whole command.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     end: Instant,
@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
         Session { deadline: Deadline::after(self.deadline.length), ..self.clone() }
     }
 
-    /// The UID of the namespace kube-system, which stands for the cluster; `None` where it may not be read.
+    /// Returns the UID of the namespace kube-system, which identifies the cluster; `None` if the user may not read it.
     ///
     /// # Errors
     /// The cluster cannot be reached, or does not answer in time.
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether an operator looks at an instance or a ResourceSet.
+    /// Reports whether an operator reconciles an instance or a ResourceSet.
     pub async fn operator_coverage(&self, target: &Target) -> Result<OperatorCoverage, CliError> {
         let now = jiff::Timestamp::now();
         let look = async {
@@ -135,18 +135,19 @@ impl<'a> Session<'a> {
         Target { kind: resource_set_kind(), namespace: self.namespace(), name: name.to_owned() }
     }
 
-    /// The namespace of an object that is named without one: the flag, the context's own one, else that of Flux.
+    /// Returns the namespace of an object that is given without one: that of the flag, else of the context, else that
+    /// of Flux.
     pub fn namespace(&self) -> String {
         self.namespace_or(DEFAULT_NAMESPACE)
     }
 
-    /// The namespace of the flag, else of the context.
+    /// Returns the namespace of the flag, else that of the context.
     pub fn given_namespace(&self) -> Option<String> {
         let flag = self.shell.global().namespace().map(str::to_owned);
         flag.or_else(|| self.cluster.namespace.clone())
     }
 
-    /// The same, else the usual one.
+    /// Like [`Session::given_namespace`], with a default.
     pub fn namespace_or(&self, usual: &str) -> String {
         self.given_namespace().unwrap_or_else(|| usual.to_owned())
     }
@@ -165,12 +166,12 @@ impl<'a> Session<'a> {
         wanted: ObjectSelection,
         keeps: impl Fn(&Target, &Value) -> bool,
     ) -> Result<Vec<Target>, CliError> {
-        // Managed fields make objects much larger, and no filter looks at them.
+        // Managed fields make objects much larger, and no filter uses them.
         let options = ListOptions { without_managers: true, ..ListOptions::default() };
         self.targets_of(wanted, options, keeps).await
     }
 
-    /// The objects a person asked for. Of those that are asked for by kind only the names are read.
+    /// Returns the objects that the user selected. For a selection by kind, only names are read.
     ///
     /// # Errors
     /// Not found, when there is none; those of the lists.
@@ -205,7 +206,7 @@ impl<'a> Session<'a> {
         }
         if targets.is_empty() {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.plural).collect();
-            // Only an empty result is worth the question whether the namespace exists.
+            // Only an empty result justifies a request that checks whether the namespace exists.
             let place = self.searched(all_namespaces).await?;
             return Err(CliError::new(
                 Exit::NotFound,
@@ -247,7 +248,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Replaces the advice to create a missing namespace, if another one was probably meant.
+    /// Replaces the advice to create a missing namespace if an existing namespace has a similar name.
     pub async fn with_nearest_namespace(&self, error: CliError, namespace: &str) -> CliError {
         if error.exit() != Exit::NotFound {
             return error;
@@ -259,15 +260,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// All namespaces of the cluster, if the given one is missing there.
+    /// Returns all namespaces of the cluster if the given namespace is missing; `None` otherwise.
     async fn namespaces_if_missing(&self, namespace: &str) -> Option<Vec<String>> {
         let look = async {
-            // All of them instead of the one: the error names the nearest.
+            // Lists all namespaces instead of reading one, because the error suggests the nearest name.
             let all = self.cluster.list(&NAMESPACE, None, &names_only()).await.ok()?.items;
             let names: Vec<String> = all.iter().map(|one| fields::name(one).to_owned()).collect();
             (!names.iter().any(|name| name == namespace)).then_some(names)
         };
-        // A hint must not hold up the error.
+        // A hint must not delay the error.
         timeout(HINT_LIMIT.min(self.deadline.left()), look).await.ok()?
     }
 
@@ -297,7 +298,7 @@ impl<'a> Session<'a> {
         self.command(&format!("{verb} {}", target.words()), &target.namespace)
     }
 
-    /// Returns the served resource type of a kind: the newest version that both we and the server know.
+    /// Returns the served resource type of a kind, in the newest version that both this program and the server support.
     pub async fn served(&self, kind: &FluxKind) -> Result<ResourceType, CliError> {
         let newest = kind.resource_type();
         let find = self.cluster.newest_served(&newest, kind.versions);
@@ -325,7 +326,8 @@ impl<'a> Session<'a> {
         self.deadline.out_of_time(attempted).cause(format!("{} gave no answer", self.cluster.endpoint))
     }
 
-    /// Sends a merge patch. A missing object differs from a missing kind, and the error has the nearest names.
+    /// Sends a merge patch. The error distinguishes a missing object from a missing kind, and suggests the nearest
+    /// names.
     pub async fn patch(&self, target: &Target, verb: &str, patch: &Value, dry_run: bool) -> Result<Value, CliError> {
         let resource = self.served(target.kind).await?;
         let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run };
@@ -353,7 +355,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The error of a kind that is not served, or that Flux is not installed at all.
+    /// Returns the error that Flux is not installed at all, or else the given error about a kind that is not served.
     async fn or_without_flux(&self, error: CliError) -> CliError {
         match timeout(HINT_LIMIT.min(self.deadline.left()), is_without_flux(self)).await {
             Ok(true) => not_installed(&self.cluster.endpoint.place(), &self.destination()),
@@ -406,15 +408,16 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The namespace whose UID stands for the cluster: every cluster has it, and nothing ever deletes it.
+/// The namespace whose UID identifies the cluster. Every cluster has this namespace, and it is never deleted.
 const IDENTITY: &str = "kube-system";
 
-/// A list of which only the names are wanted.
+/// Options of a list that needs only names.
 fn names_only() -> ListOptions {
     ListOptions { metadata_only: true, without_managers: true, ..ListOptions::default() }
 }
 
-/// A user who types `flux-system` before it exists does not mean `kube-system`.
+/// Returns the existing namespace nearest to a typed one. A user who types `flux-system` before it exists does not mean
+/// `kube-system`.
 fn nearest_namespace<'a>(typed: &str, names: &'a [String]) -> Option<&'a str> {
     let is_of_kubernetes = |name: &str| name.starts_with("kube-");
     nearest(typed, names.iter().map(String::as_str).filter(|name| !is_of_kubernetes(name) || is_of_kubernetes(typed)))

@@ -1,6 +1,6 @@
-//! Shared by every command at the terminal: flags, output, errors, logging.
+//! Flags, output, errors and logging, which all commands share.
 //!
-//! stdout carries data, stderr carries messages. Nothing here knows a cluster.
+//! stdout carries data, stderr carries messages. Nothing here depends on a cluster.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -48,9 +48,10 @@ pub use input::{is_stdin, name_of_input, suggested_file, unopened};
 pub use interrupt::{Interruption, interrupted};
 pub use mistakes::{no_existing_file, no_file};
 
-/// After this time without output we print what we are waiting for.
+/// After this time without output, the command prints what it is waiting for.
 pub const SILENCE: Duration = Duration::from_millis(900);
-/// Stack of a thread that runs a command, which nests many futures. That of the main thread may be smaller (`ulimit -s`).
+/// Stack size of a thread that runs a command, which nests many futures. The main thread may have a smaller stack
+/// (`ulimit -s`).
 pub const STACK_BYTES: usize = 8 << 20;
 
 /// The terminal of a command, and the flags of every command.
@@ -66,7 +67,7 @@ pub struct Shell {
     /// Whether the terminal can only show ASCII.
     ascii_only: bool,
     interruption: Arc<Interruption>,
-    /// The awaited answer, printed after a silence.
+    /// The server whose answer is awaited, printed after a silence.
     awaited: Mutex<String>,
     /// Number of printed lines; the maximum means continuous progress.
     printed: AtomicUsize,
@@ -75,7 +76,7 @@ pub struct Shell {
     /// The first failed write to standard output; nothing is written after it.
     lost_output: OnceLock<io::Error>,
     began: Instant,
-    /// Where everything goes that is printed, when the command runs for one cluster of several.
+    /// Collects all output when the command runs for one cluster of several.
     collected: Option<Arc<CollectedOutput>>,
     /// Output that a pager may show at the end.
     paged: Option<Mutex<Vec<u8>>>,
@@ -85,12 +86,13 @@ impl Shell {
     pub fn new(global: &GlobalArgs, config: Config, structured_errors: bool, command: impl Into<String>) -> Self {
         let stderr_terminal = io::stderr().is_terminal();
         Shell {
-            // Apart from the flag: a manifest may differ from this default, but not from `--namespace`.
+            // Kept apart from the flag, because the namespace of a manifest may differ from this default, but not from
+            // `--namespace`.
             global: GlobalArgs { usual_namespace: config.namespace.clone(), ..global.clone() },
             config,
             command: command.into(),
             structured_errors,
-            // For stderr. stdout may be redirected by itself, see `stdout_color`.
+            // For stderr only, because stdout may be redirected separately. `stdout_color` is for stdout.
             color: global.color.enabled(stderr_terminal),
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal,
@@ -106,22 +108,22 @@ impl Shell {
         }
     }
 
-    /// Names the next command line after a success to a person; a script has no use for it.
+    /// Suggests the next command line after a success, if stderr is a terminal. A script has no use for a suggestion.
     pub fn suggest(&self, line: &str) {
         if self.stderr_is_terminal() {
             self.hint(&format!("continue with `{line}`"));
         }
     }
 
-    /// Keeps what is printed for a pager, if the user has one and the command may have one. `given` are the flags of the
+    /// Keeps the output for a pager, if the user has a pager and the command may use one. `given` are the flags of the
     /// line.
     pub fn with_pager(self, given: &[String]) -> Self {
         let has_pager = self.can_redraw() && environment::pager().is_some() && pager::fits(&self.command, given);
         Shell { paged: has_pager.then(Mutex::default), ..self }
     }
 
-    /// The shell of a command that runs for one cluster of several: what it prints is collected, as for a pipe, in the colours of
-    /// this shell, and it cannot ask questions.
+    /// Returns the shell of a command that runs for one cluster of several. It collects the output as for a pipe, but
+    /// in the colours of this shell, and cannot ask questions.
     pub fn of_one_cluster(
         &self,
         global: &GlobalArgs,
@@ -139,7 +141,7 @@ impl Shell {
         }
     }
 
-    /// The output of one cluster of several; `None` for a command that prints for itself.
+    /// Returns the collected output of one cluster of several; `None` for a command that prints directly.
     pub fn collected(&self) -> Option<&CollectedOutput> {
         self.collected.as_deref()
     }
@@ -252,7 +254,7 @@ impl Shell {
         if self.output_is_lost() {
             return;
         }
-        // Data may be copied from a terminal; a link is no part of the text that is copied.
+        // Links are added only on a terminal, where copied text does not include them.
         let has_links = self.stdout_color() && self.stdout_terminal && hyperlinks::are_supported();
         let text = if has_links { std::str::from_utf8(bytes).ok() } else { None };
         let linked = text.map(hyperlinks::linked);
@@ -261,7 +263,7 @@ impl Shell {
         }
     }
 
-    /// Shows what was kept for the pager.
+    /// Shows the output that was kept for the pager.
     fn show_paged(&self) {
         let Some(paged) = &self.paged else { return };
         let text = std::mem::take(&mut *paged.lock().unwrap_or_else(PoisonError::into_inner));
@@ -270,8 +272,8 @@ impl Shell {
         }
     }
 
-    /// Whether printed data is lost. A command that only shows changes has nothing left to do then; every other command
-    /// continues.
+    /// Whether a write of data failed. A command that only shows changes then has nothing left to do; every other
+    /// command continues.
     pub fn output_is_lost(&self) -> bool {
         self.lost_output.get().is_some()
     }
@@ -379,29 +381,29 @@ impl Shell {
 
     /// Notes that a line is printed.
     fn note_line(&self) {
-        // The maximum stays the maximum, because it stands for continuous progress.
+        // The maximum is not incremented, because it means continuous progress.
         let _ = self.printed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |printed| printed.checked_add(1));
     }
 
-    /// From now on progress shows what is awaited; other lines would disturb it.
+    /// Disables the message after a silence, because progress shows what is awaited and other lines would disturb it.
     pub fn has_progress(&self) {
         self.printed.store(usize::MAX, Ordering::Relaxed);
     }
 
-    /// Sets the text that is printed after a silence of a second.
+    /// Sets the server that the message after [`SILENCE`] names.
     pub fn awaits(&self, what: impl Into<String>) {
         *self.awaited.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
     }
 
-    /// Waits for an answer, and prints once what it waits for after a silence of a second. Dumps are read locally, so
-    /// no message is needed.
+    /// Waits for an answer. If nothing is printed for [`SILENCE`], it prints once which answer it is waiting for. Dumps
+    /// are read locally, so they need no message.
     pub async fn while_waiting<T>(&self, attempted: &str, answer: impl Future<Output = T>) -> T {
         let printed = self.printed.load(Ordering::Relaxed);
-        // Progress already shows what is awaited, and only a person wonders about a silence.
+        // Progress already shows what is awaited, and only a person at a terminal needs the message.
         if printed == usize::MAX || !self.stderr_terminal || self.structured_errors {
             return answer.await;
         }
-        // Boxed, because a deep run would overflow the stack.
+        // Boxed, because a run nests so many futures that it could overflow the stack.
         let mut answer = Box::pin(answer);
         if let Ok(answered) = tokio::time::timeout(SILENCE, &mut answer).await {
             return answered;
@@ -434,22 +436,22 @@ impl Shell {
         }
     }
 
-    /// Returns the message of an interrupt, which commands update on their way.
+    /// Returns the message for an interrupt, which commands update as they proceed.
     pub fn interruption(&self) -> &Arc<Interruption> {
         &self.interruption
     }
 
-    /// Like [`Shell::block_on`], but Ctrl-C and SIGTERM end it with the message of [`Shell::interruption`].
+    /// Like [`Shell::block_on`], but Ctrl-C, SIGTERM and SIGHUP end it with the message of [`Shell::interruption`].
     ///
     /// The future is dropped first, so that live lines are removed before the message.
     pub fn run<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         self.block_on(self.interruptible(future))?
     }
 
-    /// The part of a command that an interrupt ends at once.
+    /// Runs a part of a command that an interrupt ends at once.
     pub async fn interruptible<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         let ended = {
-            // On the heap: a run is deep enough to fill the stack otherwise.
+            // Boxed, because a run nests so many futures that it could overflow the stack.
             let future = Box::pin(future);
             tokio::select! {
                 // In this order the signal handlers are installed before the work begins.
@@ -466,7 +468,8 @@ impl Shell {
         drive(&mut self.runtime(), future)
     }
 
-    /// Beside the commands of other clusters one thread has to do.
+    /// Returns the builder of a runtime: with one thread for one cluster of several, because the other clusters have
+    /// threads of their own.
     fn runtime(&self) -> tokio::runtime::Builder {
         if self.collected.is_some() { tokio::runtime::Builder::new_current_thread() } else { runtime() }
     }
@@ -494,7 +497,7 @@ fn drive<T>(runtime: &mut tokio::runtime::Builder, future: impl Future<Output = 
     .unwrap_or_else(|problem| Err(cannot_start().cause(problem)))
 }
 
-/// tokio's panic texts if the system gives it no more threads or open files. It has no error for these.
+/// tokio's panic texts if the system gives it no more threads or open files. tokio returns no error for these.
 const EXHAUSTED: [&str; 2] = ["OS can't spawn worker thread", "failed to create UnixStream"];
 
 fn exhaustion(payload: &(dyn Any + Send)) -> Option<&str> {
@@ -504,7 +507,8 @@ fn exhaustion(payload: &(dyn Any + Send)) -> Option<&str> {
 
 /// Runs `work`; the error is tokio's text if the system gave it no thread or file. Other panics continue.
 fn unless_exhausted<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // Once per process: with several clusters every command comes here, and each would wrap the hook again.
+    // Once per process, because with several clusters every command calls this function, and each call would wrap the
+    // hook again.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let usual = panic::take_hook();
@@ -559,7 +563,7 @@ impl Shell {
     }
 }
 
-/// Writes a line to stderr in one piece, so that it stays whole where several programs write to the same place. A closed
+/// Writes a line to stderr with a single write, so that other programs with the same stderr cannot split it. A closed
 /// stderr must not turn a finished command into a failure.
 pub fn stderr_line(line: &str) {
     let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
@@ -570,7 +574,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_system_without_threads_is_an_error_and_other_panics_go_on() {
+    fn a_system_without_threads_is_an_error_and_other_panics_continue() {
         // No system can allocate such a stack, so the thread cannot be created.
         const STACK: usize = 1 << 46;
         let failure = |result: Result<(), CliError>| format!("{:?}", result.err());
@@ -584,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_asked_for_by_a_flag_or_else_by_the_default() {
+    fn a_flag_or_else_the_default_requests_json() {
         let wants = |line: &str, default| {
             wants_structured_errors(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), default)
         };
@@ -606,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn redrawing_clears_what_the_last_picture_left() {
+    fn redrawing_clears_the_rest_of_the_previous_screen() {
         assert_eq!(over_the_screen("ab\nc\n"), "\u{1b}[Hab\u{1b}[K\nc\u{1b}[K\n\u{1b}[J");
     }
 }

@@ -38,7 +38,7 @@ pub struct Proposal {
     pub accepted: Vec<(HarmlessChange, usize)>,
     /// Differences that an instance cannot express: fields that would change, and objects that would be created.
     pub unexpressed: Vec<UnexpressedDifference>,
-    /// Objects of the installation that are not part of the instance, and would no longer be managed.
+    /// Objects of the installation that are not part of the instance, and would not be managed any more.
     pub kept_objects: Vec<ObjectId>,
     /// The Kustomization that applies Flux itself from Git, and its path there; `None` after a plain `flux install`.
     pub applied_by: Option<(ObjectId, String)>,

@@ -9,8 +9,8 @@
 //!          report     keeps the FluxReport
 //! telemetry, server   collect metrics and state from all of them, and serve them
 //! ```
-//! The holder of the lease works; the others wait for it. A run is [`reconcile::run()`](crate::reconcile::run());
-//! nothing here reconciles by itself.
+//! Only the holder of the lease works; other replicas wait for the lease. A run calls
+//! [`reconcile::run()`](crate::reconcile::run()); this module contains no reconciliation of its own.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -90,13 +90,14 @@ pub struct ControllerOptions {
     pub reporting_interval: Duration,
     /// Proxies of this process, for the services of input providers.
     pub proxy: ProxyEnvironment,
-    /// Runs of ResourceSets at a time.
+    /// Maximum number of concurrent runs of ResourceSets.
     pub workers: usize,
-    /// Service account for ResourceSets that name none.
+    /// Service account for ResourceSets without one in their spec.
     pub default_service_account: Option<String>,
-    /// How soon the dependencies of a ResourceSet are checked again.
+    /// Interval for checking the dependencies of a ResourceSet that are not ready.
     pub requeue_dependency: Duration,
-    /// Label selector of the ConfigMaps and Secrets whose changes make the ResourceSets run that use them.
+    /// Label selector of the ConfigMaps and Secrets that are watched. A change makes the ResourceSets that use them
+    /// run.
     pub watched_configs: String,
 }
 
@@ -113,7 +114,7 @@ impl ControllerOptions {
     }
 }
 
-/// Why an operator ended by itself.
+/// The reason why an operator ended without a stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
     /// An operator that loses the lease starts over as a follower; without a lease it cannot lose one.
@@ -143,14 +144,14 @@ struct Channels {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct QueuedRun {
     object: ObjectId,
-    /// Why: a sentence that reads on after "because".
+    /// The reason, which completes a sentence after "because".
     why: String,
 }
 
 /// Works as the operator until `stop` is true. After losing the lease it waits for the next one.
 ///
 /// # Errors
-/// A part of the operator ended by itself.
+/// A part of the operator ended without a stop.
 pub async fn run(
     cluster: &Cluster,
     options: ControllerOptions,
@@ -178,7 +179,7 @@ pub async fn run(
     }
 }
 
-/// Completes when the operator has to stop.
+/// Completes when `stop` is true.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
@@ -212,7 +213,7 @@ async fn elect(cluster: &Cluster, shared: &SharedState) -> Option<HeldLease> {
     }
 }
 
-/// Works until it has to stop or the lease is lost.
+/// Works until a stop, or until the lease is lost.
 async fn lead(
     cluster: &Cluster,
     shared: &Arc<SharedState>,
@@ -233,7 +234,8 @@ async fn lead(
     let (on, with, by, end) = (cluster.clone(), shared.clone(), channels.clone(), stop.clone());
     let sets = move || resource_set::run(on.clone(), with.clone(), by.clone(), end.clone());
     let sets = supervised(shared.clone(), ControllerKind::ResourceSet, sets);
-    // All loops are one part: each ends in order when it is asked to stop, and the end of a part cuts all others.
+    // All loops are one part, because the end of a part drops all other parts, and at a stop each loop has to end
+    // gracefully.
     let loops = async {
         tokio::join!(instance, providers, sets);
     };
@@ -260,7 +262,7 @@ async fn lead(
         () = lost => Ok(()),
         ended = parts.join_next() => {
             let what = ended.and_then(Result::ok).unwrap_or("a part of the operator");
-            // When asked to stop, the loops end by themselves.
+            // At a stop, the end of the loops is expected.
             if *stop.borrow() { Ok(()) } else { Err(ControllerError::Ended { what }) }
         }
     }
@@ -279,7 +281,7 @@ async fn supervised<F: Future<Output = ()>>(
 ) {
     let mut pauses = Backoff::new(shared.options.retry.shortest, shared.options.retry.longest);
     loop {
-        // A panic drops the part's own state; the shared state consists of counters and channels.
+        // A panic drops the part's own state, and the shared state consists only of counters and channels.
         if AssertUnwindSafe(part()).catch_unwind().await.is_ok() {
             return;
         }

@@ -3,7 +3,8 @@
 //! ```text
 //! Source ── tag -> digest ── signature ── cache ── pull ── unpack ──> Distribution, its digest
 //! ```
-//! Once the tag of an artifact is resolved, everything uses the same digest. Nothing is read from the environment.
+//! Once the tag of an artifact is resolved, all later steps use the same digest. The module does not read the
+//! environment.
 
 mod pack;
 
@@ -33,7 +34,7 @@ const OLD: Duration = Duration::from_secs(3600);
 /// Default size of the cache.
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
 
-/// A distribution has one or two megabytes, so a slower transfer is stuck.
+/// A distribution is one or two megabytes, so a transfer that takes longer is stuck.
 pub const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Location of a distribution.
@@ -86,7 +87,7 @@ impl std::fmt::Display for Source {
 #[error("cannot get the distribution from {from}")]
 pub struct FetchError {
     pub from: String,
-    /// Its digest, if that was already known.
+    /// The digest of the distribution, if it was already known.
     pub digest: Option<Digest>,
     #[source]
     pub reason: FetchReason,
@@ -352,7 +353,7 @@ impl ArtifactCache {
             OciError { attempted: error.attempted, reason }
         };
         let local = ImageLocation::Layout(Layout::create(&self.folder).map_err(unusable)?);
-        // A mirror may contain more than is read here, and a registry may claim any size.
+        // A mirror may contain more than this program reads, and a registry may claim any size.
         oci::copy_artifact(remote, &digest.to_string(), &local, ArchiveLimits::DISTRIBUTION.compressed_bytes).await?;
         Ok(local)
     }
@@ -580,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_forgets_what_is_oldest() {
+    fn the_cache_deletes_the_oldest_files() {
         let folder = tempfile::tempdir().unwrap();
         let cache = ArtifactCache { folder: folder.path().to_owned(), max_bytes: 250 };
         std::fs::create_dir_all(blobs(folder.path())).unwrap();

@@ -9,7 +9,7 @@
 //!     ownership                  refuses objects of another instance
 //!     no_change_proof            finds objects that need no dry run
 //!   run/steps                    the plan, stage by stage
-//!     apply, prune               create and configure; delete so that workloads stay
+//!     apply, prune               create and configure; delete but keep workloads
 //!     health, migrate            waiting by watch; stored API versions
 //!   run/rollback                 back to the last working build, from kept_builds
 //!   run/ending                   status, events, notifications, and the time of the next run

@@ -1,5 +1,5 @@
 //! Completion of live names: instances, secrets, kinds, objects, namespaces. Without an answer in 300 ms there are no
-//! candidates, unless the line itself says with `--request-timeout` how long to wait.
+//! candidates, unless the line has a `--request-timeout`.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -35,15 +35,15 @@ mod answer;
 
 pub use answer::{is_offered, shells};
 
-/// The name by which kubectl asks for completions.
+/// The program name under which kubectl requests completions.
 pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
-/// The words by which a Cobra program asks for completions, with and without descriptions.
+/// The commands with which a Cobra program requests completions, with and without descriptions.
 pub const COBRA_COMMANDS: [&str; 2] = ["__complete", "__completeNoDesc"];
-/// Limit for a user at a prompt, where the line says no other.
+/// Limit for a user at a prompt, unless the line has a limit.
 const LIMIT: Duration = Duration::from_millis(300);
 /// Prefix of internal flags that completion must hide; it cannot be typed.
 const UNTYPABLE: char = '\0';
-/// Flags of the completed line that select cluster and namespace, and say how long its answer may take.
+/// Flags of the completed line that select the cluster and namespace, and limit the time for an answer.
 const FLAGS: [&str; 7] =
     ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server", REQUEST_TIMEOUT];
 
@@ -69,7 +69,7 @@ fn is_of_rbac(line: &[OsString], tree: &Command) -> bool {
     verb.is_some_and(|verb| verb.get_name() == "rbac")
 }
 
-/// `rbac get <TAB>` is completed as `get <TAB>` is.
+/// Completes `rbac get <TAB>` like `get <TAB>`.
 fn with_lines_behind_rbac(tree: Command) -> Command {
     let verbs: Vec<Command> = tree.get_subcommands().filter(|verb| has_rights(verb)).cloned().collect();
     tree.mut_subcommand("rbac", |rbac| {
@@ -152,7 +152,7 @@ fn contexts() -> ArgValueCompleter {
     })
 }
 
-/// The same and groups of the configuration file, each behind a comma or a `!` as well.
+/// Names of contexts, and of groups in the configuration file, also after a comma or a `!`.
 fn patterns_of_contexts() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let text = current.to_string_lossy();
@@ -184,12 +184,12 @@ pub fn kinds() -> ArgValueCandidates {
     ArgValueCandidates::new(|| FLUX_KINDS.iter().map(|k| CompletionCandidate::new(k.kind)).collect())
 }
 
-/// `kind/`, then `kind/name`; names alone once a kind stands before.
+/// `kind/`, then `kind/name`; only names after a kind.
 pub fn resources() -> ArgValueCompleter {
     ArgValueCompleter::new(resources_like)
 }
 
-/// The same, and `all` as the first word.
+/// Like [`resources`], with `all` as the first word.
 pub fn resources_or_all() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let is_first = whole_words(&words_of_line()).last().is_some_and(|last| last == "get");
@@ -214,7 +214,7 @@ fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
         return matching(current, names(&kind.resource_type()));
     }
     let before = text.rfind(',').map_or("", |at| &text[..=at]);
-    // Offer one spelling of each until a character is typed.
+    // Offer one spelling of each kind until a character is typed.
     let mut spellings: Vec<String> = match text.len() > before.len() {
         true => kinds::words().map(str::to_lowercase).collect(),
         false => FLUX_KINDS.iter().map(usual_word).collect(),
@@ -223,12 +223,12 @@ fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
     matching(current, spellings.into_iter().map(|word| format!("{before}{word}")).collect())
 }
 
-/// `instance`, and other kinds by their names.
+/// Returns `instance` for FluxInstance, and the name of any other kind.
 fn usual_word(kind: &FluxKind) -> String {
     if kind == instance_kind() { "instance".to_owned() } else { kind.kind.to_lowercase() }
 }
 
-/// The kind that stands alone, or before names of it, among the words of a line.
+/// Returns the kind among the words of a line that is alone or followed by names.
 fn kind_alone(words: &[String]) -> Option<&'static FluxKind> {
     let kind_at = |at: usize| {
         let of_two = words.get(at + 1).map(|second| kinds_of_two_words(&words[at], second)).unwrap_or_default();

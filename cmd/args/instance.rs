@@ -206,7 +206,7 @@ impl InstanceArgs {
             network_policy: self.cluster_network_policy.unwrap_or(defaults.network_policy),
             ..ClusterSpec::default()
         };
-        // Defaults are left to the API server: the manifest holds only what was asked for.
+        // The API server sets the defaults, so a cluster section with only defaults is left out.
         (cluster != ClusterSpec::default()).then_some(cluster)
     }
 

@@ -1,4 +1,4 @@
-//! Lists as all verbs show them: once, or repeatedly with `--watch`.
+//! Shows lists for all verbs: once, or repeatedly with `--watch`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -89,7 +89,7 @@ where
     Ok(Exit::Done)
 }
 
-/// Says why a list is empty: by its filters, as Flux is not installed at all, or as nothing is there.
+/// Reports why a list is empty: because of its filters, because Flux is not installed, or because there are no objects.
 pub async fn nothing_found(
     shell: &Shell,
     source: &Source<'_>,
@@ -130,7 +130,7 @@ where
     let mut heading = None;
     loop {
         let mut listing = match (within(shell, list()).await?, heading.take()) {
-            // The object that is watched was deleted; it may be created again.
+            // The watched object was deleted, but it may be created again.
             (Err(error), Some((kind, columns))) if error.exit() == Exit::NotFound => {
                 Listing { kind, columns, items: vec![] }
             }
@@ -166,8 +166,8 @@ where
             for item in &gone {
                 shell.status(&format!("{} is deleted", name_with_namespace(item)));
             }
-            // Programs read objects, and a deleted row is not an object. Without a READY column no cell could say that
-            // it is deleted.
+            // Structured output contains objects, and a deleted row is not an object. Without a READY column, no cell
+            // could show that the row is deleted.
             if !show.output.wants_values() && ready.is_some() {
                 listing.items.extend(gone);
             }
@@ -212,10 +212,10 @@ fn fingerprint(item: &Item) -> Vec<String> {
         .collect()
 }
 
-/// An object as kubectl prints it.
+/// Returns an object as kubectl prints it.
 pub fn without_managed_fields(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        // `remove` would move the last field into the gap.
+        // `shift_remove` keeps the order of the other fields; `remove` would move the last field into the gap.
         metadata.shift_remove("managedFields");
     }
     object

@@ -1,4 +1,4 @@
-//! Words that name objects, as the verbs take them: positional, in every spelling of a kind.
+//! Positional words that select objects, in every spelling of a kind.
 
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
 use flux_operator::api::object_words::{self, ObjectWords};
@@ -29,12 +29,12 @@ pub struct ResourceArgs {
 }
 
 impl ResourceArgs {
-    /// Resolves every word before anything is sent. Without a name the kind FluxInstance means `flux`, and so does a line
-    /// without words, for the verbs that take one.
+    /// Resolves every word before any request is sent. The kind FluxInstance without a name means the instance `flux`.
+    /// So does a line without words, for the verbs that accept such a line.
     ///
     /// # Errors
-    /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind, names beside
-    /// `--all`.
+    /// Usage: an unknown kind (with the nearest known kind), a kind without a name, a name without a kind, names
+    /// together with `--all`.
     pub fn resolve(&self) -> Result<ObjectSelection, CliError> {
         if self.all || self.selector.is_some() {
             return self.of_kinds();
@@ -45,7 +45,7 @@ impl ResourceArgs {
         self.named().map(ObjectSelection::Objects)
     }
 
-    /// The same for verbs that change nothing: a kind that stands alone means all of its objects.
+    /// Like [`ResourceArgs::resolve`], for verbs that change nothing: a kind without a name means all of its objects.
     ///
     /// # Errors
     /// As [`ResourceArgs::resolve`].
@@ -78,7 +78,7 @@ impl ResourceArgs {
                 kinds.push(kind);
             }
         }
-        // Only checked here: the API server gets the text as it was written.
+        // The selector is only validated here; the API server gets the text as the user wrote it.
         if let Some(selector) = &self.selector {
             crate::args::list::selector(Some(selector))?;
         }
@@ -88,7 +88,7 @@ impl ResourceArgs {
     fn named(&self) -> Result<Vec<KindAndName>, CliError> {
         let mut all: Vec<KindAndName> = vec![];
         match ObjectWords::read(&self.resources)? {
-            // Without a word, which only verbs accept that are then about the instance.
+            // A line without words also matches. Only verbs that then select the instance accept such a line.
             ObjectWords::Kinds(words) if words.iter().all(|word| is_instance(word)) => {
                 all.push(KindAndName { kind: instance_kind(), name: INSTANCE_NAME.to_owned() });
             }
@@ -112,7 +112,7 @@ impl ResourceArgs {
     }
 }
 
-/// Returns the argument as one that may be left out: verbs that take other flags in its place, or mean the instance then.
+/// Makes the argument optional, for verbs that accept other flags instead, or select the instance without it.
 pub fn optional(words: clap::Arg) -> clap::Arg {
     words.required(false)
 }
@@ -130,7 +130,7 @@ pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
     kinds::find(word).ok_or_else(|| unknown_kind(word))
 }
 
-/// Returns the owner that words name: one of the usual kind by its name, another kind as `KIND/NAME` or `KIND NAME`.
+/// Returns the owner that the words select: `NAME` for the usual kind, `KIND/NAME` or `KIND NAME` for any other kind.
 ///
 /// # Errors
 /// Usage, for an unknown kind.
@@ -147,7 +147,7 @@ pub fn owner<'a>(words: &'a [String], usual: &'static FluxKind) -> Result<(&'sta
     }
 }
 
-/// An object of a kind that the operator reconciles; without a name it is the usual one, or that of a file.
+/// An object of a kind that the operator reconciles; `None` is the default name, or the name in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatorObject<'a> {
     Instance(Option<&'a str>),
@@ -155,7 +155,7 @@ pub enum OperatorObject<'a> {
 }
 
 impl<'a> OperatorObject<'a> {
-    /// Reads `KIND`, `KIND NAME`, `KIND/NAME`, or the name of an instance; no words are the instance.
+    /// Reads `KIND`, `KIND NAME`, `KIND/NAME`, or the name of an instance; no words mean the instance.
     ///
     /// # Errors
     /// Usage, for another kind; `verb` names the command.
@@ -166,7 +166,7 @@ impl<'a> OperatorObject<'a> {
         }
         let (word, name) = match (words, ObjectWords::read(words)?) {
             ([], _) => return Ok(OperatorObject::Instance(None)),
-            // A kind that stands alone is not the name of an instance.
+            // A single word is the name of an instance, unless it is a kind.
             ([word], ObjectWords::Kinds(_)) if kinds::find_resource_type(word).is_none() => {
                 return Ok(OperatorObject::Instance(Some(word)));
             }
@@ -187,10 +187,10 @@ impl<'a> OperatorObject<'a> {
         }
     }
 
-    /// The same where the object is in a file.
+    /// Like [`OperatorObject::read`], for an object in a file.
     ///
     /// # Errors
-    /// Those of [`OperatorObject::read`], and usage, for a name.
+    /// As [`OperatorObject::read`]; also usage, for a name.
     pub fn of_file(words: &'a [String], verb: &str) -> Result<Self, CliError> {
         let object = OperatorObject::read(words, verb)?;
         match object {
@@ -229,7 +229,7 @@ impl InstanceNameArgs {
     }
 }
 
-/// Refuses the first flag that is given and is for objects of the other kind.
+/// Returns an error for the first given flag that is only for objects of the other kind.
 ///
 /// # Errors
 /// Usage.
@@ -240,14 +240,14 @@ pub fn refuse_given(flags: &[(bool, &str)], what_for: &str) -> Result<(), CliErr
     }
 }
 
-/// Verbs of the operator's kinds, and what there is for a Kustomization: `{}` is its name.
+/// Verbs that support only the operator's kinds, with the command for a Kustomization; `{}` is its name.
 const OF_KUSTOMIZATIONS: &[(&str, &str)] = &[
     ("plan", "flux diff kustomization {} --path DIR"),
     ("build", "flux build kustomization {} --path DIR"),
     ("apply", "flux-operator reconcile kustomization {}"),
 ];
 
-/// Returns the error for an object of another kind than the verb is about.
+/// Returns the error for an object of a kind that the verb does not support.
 pub fn of_another_kind(verb: &str, kind: &str, name: Option<&str>) -> CliError {
     let error = CliError::usage(format!("`{verb}` does not support {kind}"));
     let template = OF_KUSTOMIZATIONS.iter().find(|(of, _)| *of == verb && kind == "Kustomization");
@@ -278,7 +278,8 @@ pub fn unknown_kind(word: &str) -> CliError {
     if let Some(first) = of_group.first() {
         return error.hint(format!("say which: {}; for example `flux-operator get {first}`", of_group.join(", ")));
     }
-    // Of two letters one is half the word, so `kz` resembles no longer word; it is a short name with a slip.
+    // In a word of two letters, a wrong letter is half the word, so `nearest` finds nothing for `kz`. It is compared
+    // with the short names of kinds instead.
     let short = || {
         let mut names = kinds::FLUX_KINDS.iter().flat_map(|kind| kind.short_names).copied();
         names.find(|name| name.len() == word.len() && strsim::osa_distance(word, name) == 1)
@@ -292,7 +293,7 @@ pub fn unknown_kind(word: &str) -> CliError {
     }
 }
 
-/// Words that stand in the place of a kind: a mistyped one of them is not a kind.
+/// Words that some verbs accept in place of a kind, so a mistyped word may also be close to one of these.
 const NOUNS: [&str; 9] =
     ["all", "components", "history", "inputs", "inventory", "operator", "report", "revision", "suspended"];
 

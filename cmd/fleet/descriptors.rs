@@ -1,14 +1,14 @@
-//! How many clusters a process can ask at once before it runs out of file descriptors.
+//! Limits the number of clusters that are asked at once, so that the process does not run out of file descriptors.
 
 use crate::terminal::Shell;
 
-/// Descriptors of a cluster that is asked: its event loop, its connections, and the pipes of a credential plugin.
+/// Descriptors per cluster: for its event loop, its connections, and the pipes of a credential plugin.
 const OF_ONE_CLUSTER: u64 = 12;
-/// Descriptors of everything else.
+/// Descriptors for the rest of the process.
 const OF_THE_PROCESS: u64 = 24;
 
-/// Returns how many clusters are asked at once: as many as the user wants, or as many as the limit of open files allows, which is
-/// raised as far as the system lets a process raise it.
+/// Returns the number of clusters to ask at once: the wanted number, or fewer if the limit of open files does not allow
+/// it. The limit is raised first, as far as the system permits.
 pub fn parallel(wanted: usize, shell: &Shell) -> usize {
     let possible = possible(raised_limit(wanted));
     if possible < wanted {
@@ -17,7 +17,7 @@ pub fn parallel(wanted: usize, shell: &Shell) -> usize {
     wanted.min(possible)
 }
 
-/// The clusters that a limit of open files allows; `None` is no limit.
+/// Returns the number of clusters that a limit of open files allows; `None` if no limit applies.
 fn possible(limit: Option<u64>) -> usize {
     let clusters = limit.map(|limit| limit.saturating_sub(OF_THE_PROCESS) / OF_ONE_CLUSTER);
     clusters.map_or(usize::MAX, |clusters| usize::try_from(clusters).unwrap_or(usize::MAX).max(1))
@@ -27,6 +27,7 @@ fn possible(limit: Option<u64>) -> usize {
 fn raised_limit(clusters: usize) -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
+    // The fallback for a number that does not fit is small enough that this sum does not overflow.
     let wanted = OF_THE_PROCESS + OF_ONE_CLUSTER * u64::try_from(clusters).unwrap_or(u64::MAX / OF_ONE_CLUSTER - 2);
     let current = limit.current.filter(|current| *current < wanted)?;
     let raised = limit.maximum.map_or(wanted, |most| most.min(wanted)).max(current);

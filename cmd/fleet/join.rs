@@ -1,4 +1,5 @@
-//! Joins the answers of many clusters: tables with a column CLUSTER, lines with the context before them, or a FleetResult.
+//! Joins the answers of many clusters: tables with a column CLUSTER, lines that begin with the context, or a
+//! FleetResult.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -82,7 +83,7 @@ impl FleetSummary {
     }
 }
 
-/// The error of a cluster that has one.
+/// Returns the error of a cluster, if it has one.
 pub fn failure(cluster: &FleetCluster) -> Option<&CliError> {
     match &cluster.stage {
         ClusterStage::Ended(Err(error)) => Some(error),
@@ -101,13 +102,13 @@ pub fn is_without_flux(cluster: &FleetCluster) -> bool {
     matches!(cluster.stage, ClusterStage::Ended(Ok(Exit::ApiMissing)))
 }
 
-/// An error on one line: the message and its causes.
+/// Formats an error on one line: the message and its causes.
 pub fn failure_line(error: &CliError) -> String {
     let parts = std::iter::once(error.message()).chain(error.causes().iter().map(String::as_str));
     on_one_line(&parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "))
 }
 
-/// The result of a cluster whose command printed JSON; `None` for one that was skipped.
+/// Returns the result of a cluster whose command printed JSON; `None` for a skipped cluster.
 pub fn cluster_result(cluster: &FleetCluster) -> Option<ClusterResult> {
     let (result, error) = match &cluster.stage {
         ClusterStage::Ended(Ok(_)) => (Some(printed_json(cluster)), None),
@@ -142,7 +143,7 @@ pub fn printed_json(cluster: &FleetCluster) -> Value {
     read_json(&text)
 }
 
-/// Reads JSON: one document, or one a line.
+/// Reads JSON: one document, or one document per line.
 pub fn read_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| {
         let lines = text.lines().map(serde_json::from_str);
@@ -150,7 +151,7 @@ pub fn read_json(text: &str) -> Value {
     })
 }
 
-/// The whole answer as JSON, YAML or by JSONPath.
+/// Formats the whole answer as JSON, YAML or by JSONPath.
 pub fn document(fleet: &FleetRun, format: &Format) -> Result<String, CliError> {
     let summary = FleetSummary::of(fleet);
     let clusters = fleet.clusters.iter().filter_map(cluster_result).collect();
@@ -164,10 +165,10 @@ pub fn json_line(result: &ClusterResult) -> String {
     serde_json::to_string(result).map(|line| line + "\n").unwrap_or_default()
 }
 
-/// The row of a cluster in which there is nothing to show.
+/// The row of a cluster without Flux.
 pub const WITHOUT_FLUX: &str = "Flux is not installed";
 
-/// A piece of the answer that stands for one cluster.
+/// A piece of the answer of one cluster.
 pub enum Piece {
     Text(String),
     Rows {
@@ -178,7 +179,7 @@ pub enum Piece {
     Failure(String),
 }
 
-/// Returns the output of a cluster as pieces; empty while it runs and for one that was skipped.
+/// Returns the output of a cluster as pieces; empty for a running or skipped cluster.
 pub fn pieces(cluster: &FleetCluster) -> Vec<Piece> {
     let printed = cluster.output.take_printed().into_iter().map(|printed| match printed {
         PrintedPiece::Text(text) => Piece::Text(text),
@@ -194,19 +195,19 @@ pub fn pieces(cluster: &FleetCluster) -> Vec<Piece> {
     pieces
 }
 
-/// Draws the pieces of clusters one below the other. One table for all: its columns are as wide as the widest of all clusters.
+/// Draws the pieces of clusters one below the other. All rows are in one table, so the columns of all clusters line up.
 pub struct JoinedOutput {
     width: usize,
     headers: bool,
     color: bool,
     terminal: Option<usize>,
     table: Option<TableWriter>,
-    /// The heading is drawn: it comes before the first cluster, also where that one failed.
+    /// Whether the heading is drawn. It precedes the first cluster, even if that cluster failed.
     has_heading: bool,
 }
 
 impl JoinedOutput {
-    /// `contexts` are all that may be drawn; without `headers` a table has none.
+    /// `contexts` are all contexts that may be drawn; `headers` decides whether a table has a heading.
     pub fn new<'a>(shell: &Shell, contexts: impl Iterator<Item = &'a str>, headers: bool, is_wide: bool) -> Self {
         JoinedOutput {
             width: contexts.map(unicode_width::UnicodeWidthStr::width).max().unwrap_or_default(),
@@ -218,7 +219,7 @@ impl JoinedOutput {
         }
     }
 
-    /// Returns the lines of some clusters, in the order they come.
+    /// Returns the lines of some clusters, in the given order.
     pub fn draw(&mut self, clusters: Vec<(&str, Vec<Piece>)>) -> String {
         let with_context = |context: &str, row: &[Cell]| {
             let mut cells = vec![Cell::text(context)];
@@ -238,7 +239,7 @@ impl JoinedOutput {
                         now: Timestamp::now(),
                     };
                     let mut table = TableWriter::new(first.chain(headings.iter().cloned()).collect(), style);
-                    // Lines of clusters without rows stand in the same column.
+                    // Lines of clusters without rows start in the same column as the rows.
                     table.widen_first(self.width);
                     table
                 });
@@ -281,9 +282,9 @@ impl JoinedOutput {
         }
     }
 
-    /// The lines with the context before each, so that every line says of which cluster it is.
+    /// Puts the context before each line, so that every line shows its cluster.
     fn prefixed(&self, context: &str, text: &str) -> String {
-        // A text about several clusters names them itself.
+        // A text about several clusters has an empty context, and already contains their names.
         if context.is_empty() {
             return text.to_owned();
         }
@@ -299,7 +300,7 @@ impl JoinedOutput {
 /// Blanks between a context and its line, as between the columns of a table.
 const GAP: usize = 3;
 
-/// How the command ends: with the worst of its clusters.
+/// Returns the exit code of the command: the worst of its clusters.
 pub fn exit(fleet: &FleetRun) -> Exit {
     let mut worst: Option<Exit> = None;
     let (mut unreached, mut others) = (0, 0);
@@ -317,7 +318,7 @@ pub fn exit(fleet: &FleetRun) -> Exit {
         let code = |exit: Exit| exit.code_and_category().0;
         worst = worst.filter(|worst| code(*worst) >= code(exit)).or(Some(exit));
     }
-    // Clusters that were not reached decide only where all others are well.
+    // Unreachable clusters decide the exit code only if all other clusters succeeded.
     match worst {
         None if unreached > 0 => Exit::Unreachable,
         None | Some(Exit::Done) if unreached > 0 && others > 0 => Exit::PartlyUnreachable,
@@ -335,7 +336,7 @@ pub fn closing_line(fleet: &FleetRun) -> String {
     let failed = names(&|cluster| failure(cluster).is_some() && !cluster.is_unreached());
     let skipped = names(&|cluster| matches!(cluster.stage, ClusterStage::Skipped(_)));
     let all = fleet.clusters.len() - skipped.len();
-    // Clusters that an interrupt cut off.
+    // Clusters whose command was interrupted.
     let open = names(&|cluster| !cluster.is_settled());
     let answered = all - unreached.len() - open.len();
     let mut line = format!("{answered} of {} answered", counted(all, "cluster"));
@@ -353,7 +354,7 @@ pub fn closing_line(fleet: &FleetRun) -> String {
     line
 }
 
-/// The first names, and how many more there are.
+/// Formats the first names, and the number of the other names.
 pub fn first_names(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,5 @@
-//! Plans of many clusters: equal ones folded, one file for each cluster, and a summary beside them.
+//! Plans of many clusters: equal plans are combined, each cluster has a file, and a summary is written beside the
+//! files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,20 +18,20 @@ use flux_operator::format::harmless::on_one_line;
 
 /// The file beside the plans.
 const SUMMARY: &str = "summary.json";
-/// Objects of one plan that are named; `-o wide` and the summary name all.
+/// Limit for the objects that are listed for a plan; `-o wide` and the summary list all.
 const NAMED: usize = 20;
 
-/// A plan, and the clusters that have it.
+/// A plan, and the clusters with this plan.
 struct FoldedPlan<'a> {
     /// The changes, as in the summary.
     changes: Value,
     clusters: Vec<&'a FleetCluster>,
 }
 
-/// Makes the folder of the plans.
+/// Creates the folder of the plans.
 ///
 /// # Errors
-/// Failed, when it cannot be made, or is a file.
+/// Failed, if the folder cannot be created, or is a file.
 pub fn make_folder(folder: &Path) -> Result<(), CliError> {
     std::fs::create_dir_all(folder).map_err(|error| {
         CliError::failed(format!("cannot make the folder {}", folder.display()))
@@ -39,7 +40,7 @@ pub fn make_folder(folder: &Path) -> Result<(), CliError> {
     })
 }
 
-/// Checks that no two plans would have the same file.
+/// Checks that no two plans would be written to the same file.
 ///
 /// # Errors
 /// Usage, with the two contexts.
@@ -89,7 +90,7 @@ pub fn write_summary(fleet: &FleetRun, folder: &Path, shell: &Shell) -> Result<(
 fn fold(fleet: &FleetRun) -> Vec<FoldedPlan<'_>> {
     let mut folded: Vec<FoldedPlan<'_>> = vec![];
     for cluster in fleet.clusters.iter().filter(|one| matches!(one.stage, ClusterStage::Ended(Ok(_)))) {
-        // Not taken out: the screen and the summary both fold.
+        // The output is not taken, because both the screen and the summary call this function.
         let changes = changes(&read_json(&cluster.output.text()));
         match folded.iter_mut().find(|plan| plan.changes == changes) {
             Some(plan) => plan.clusters.push(cluster),

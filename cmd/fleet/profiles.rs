@@ -1,8 +1,8 @@
-//! Clusters of an inventory: ClusterProfile objects (<https://multicluster.sigs.k8s.io/concepts/cluster-profile-api/>), read from
-//! a hub and matched with the contexts of the kubeconfig.
+//! Clusters of an inventory: ClusterProfile objects (<https://multicluster.sigs.k8s.io/concepts/cluster-profile-api/>),
+//! read from a hub and matched with the contexts of the kubeconfig.
 //!
-//! A profile says where a cluster is, not how to sign in there. That is the kubeconfig's, so a profile stands for the context of
-//! its name, or for the one whose server it names.
+//! A profile contains the address of a cluster, but no credentials. These are in the kubeconfig, so a profile selects
+//! the context with its name, or the context with its server.
 
 use flux_operator::cluster::ListOptions;
 use flux_operator::k8s::{ResourceType, fields};
@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Where the inventory is: a context, and perhaps one namespace of it.
+/// The location of the inventory: a context, and optionally a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InventoryPlace {
     pub context: String,
@@ -20,7 +20,8 @@ pub struct InventoryPlace {
 }
 
 impl InventoryPlace {
-    /// Reads `CONTEXT[/NAMESPACE]`. Names of contexts may hold slashes, so a whole name comes first.
+    /// Reads `CONTEXT[/NAMESPACE]`. Names of contexts may contain slashes, so a context with the whole text as its name
+    /// takes precedence.
     pub fn of(text: &str, known: &[(String, String)]) -> Self {
         let is_known = |name: &str| known.iter().any(|(context, _)| context == name);
         match text.rsplit_once('/') {
@@ -45,7 +46,7 @@ fn profile_type() -> ResourceType {
 /// Reads the profiles of an inventory.
 ///
 /// # Errors
-/// API missing, when the hub does not serve ClusterProfiles; those of the connection and of the list.
+/// API missing, if the hub does not serve ClusterProfiles; errors of the connection and of the list.
 pub async fn read(shell: &Shell, place: &InventoryPlace, selector: Option<&str>) -> Result<Vec<Value>, CliError> {
     let session = Session::of_context(shell, Some(&place.context)).await?;
     let options = ListOptions { label_selector: selector.map(str::to_owned), ..ListOptions::default() };
@@ -59,13 +60,13 @@ pub async fn read(shell: &Shell, place: &InventoryPlace, selector: Option<&str>)
     }
 }
 
-/// The context that leads to the cluster of a profile; `None` when the kubeconfig has none.
+/// Returns the context for the cluster of a profile; `None` if the kubeconfig has no such context.
 pub fn context_of<'a>(profile: &Value, contexts: &'a [(String, String)]) -> Option<&'a str> {
     let (name, namespace) = (fields::name(profile), fields::namespace(profile).unwrap_or_default());
     let display = fields::text(profile, "/spec/displayName");
     let names = [name.to_owned(), display.to_owned(), format!("{namespace}/{name}")];
     let by_name = names.iter().find_map(|name| contexts.iter().find(|(context, _)| context == name));
-    // The older name of the list is that of the first releases of the API.
+    // The first releases of the API had the second name for the list.
     let providers = ["/status/accessProviders", "/status/credentialProviders"];
     let servers = providers.iter().flat_map(|list| fields::items(profile, list));
     let servers: Vec<&str> = servers.map(|provider| fields::text(provider, "/cluster/server")).collect();
@@ -75,7 +76,7 @@ pub fn context_of<'a>(profile: &Value, contexts: &'a [(String, String)]) -> Opti
 }
 
 fn same_address(one: &str, other: &str) -> bool {
-    // The port of HTTPS may be left out.
+    // The default port of HTTPS is optional in an address.
     let plain = |url: &str| url.trim_end_matches('/').trim_end_matches(":443").to_lowercase();
     plain(one) == plain(other)
 }

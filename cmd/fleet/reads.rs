@@ -12,15 +12,15 @@ use crate::verbs::plan::PlanOutput;
 use crate::verbs::{check, export, get, report, wait, why};
 use flux_operator::api::object_words::ObjectWords;
 
-/// How the answers of clusters are joined where a person reads them.
+/// How the answers of clusters are joined for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FleetShape {
-    /// The output of each command: rows below each other, lines with the context before them.
+    /// The output of each command: rows below each other, and lines that begin with the context.
     Printed,
     View(FleetView),
     /// A page of all clusters.
     Page,
-    /// Equal plans folded.
+    /// Equal plans, combined.
     Plans,
 }
 
@@ -32,7 +32,7 @@ pub struct FleetRead {
     pub format: Format,
     /// Whether a table has a heading.
     pub headers: bool,
-    /// File of the page, and whether it may be there already.
+    /// File of the page, and whether an existing file may be overwritten.
     pub file: Option<PathBuf>,
     pub overwrite: bool,
     /// Folder of the plans.
@@ -45,7 +45,7 @@ enum FormatSlot<'a> {
     Object(&'a mut ObjectFormat),
     Log(&'a mut LogFormat),
     Plan(&'a mut PlanOutput),
-    /// The command has one form only.
+    /// The command has only one format.
     Fixed,
 }
 
@@ -61,7 +61,7 @@ const OF_ONE_SERVER: [(&str, &str); 4] =
     [("context", "--context"), ("server", "--server"), ("kube_server", "--kube-server"), ("token", "--token")];
 
 impl FleetRead {
-    /// Reads how a command runs for many clusters; `words` are those of the command, `given` the flags of its line.
+    /// Reads how a command runs for many clusters. `words` are the words of the command, `given` the flags of its line.
     ///
     /// # Errors
     /// Usage: the command writes, does not ask a cluster, or has a flag that is about one cluster.
@@ -80,7 +80,8 @@ impl FleetRead {
         let (mut file, mut overwrite, mut folder) = (None, false, None);
         match command {
             Command::Report(args) => {
-                // Before the first cluster is asked, not after the last one has answered.
+                // The file is checked before the first request, so that an error does not come after all clusters have
+                // answered.
                 report::check_destination(args)?;
                 (file, overwrite) = (args.file.clone(), args.overwrite);
             }
@@ -120,14 +121,14 @@ impl FleetRead {
         matches!(self.format, Format::Wide)
     }
 
-    /// Brings a command into the form in which it runs for one of several clusters.
+    /// Adapts a command to run for one of several clusters.
     pub fn prepare(&self, command: &mut Command, context: &str) {
         if let (Command::Plan(args), Some(folder)) = (&mut *command, &self.folder) {
             args.out = Some(folder.join(file_name(context)));
         }
         let is_view = matches!(self.shape, FleetShape::View(_) | FleetShape::Plans);
         let is_drawn = is_view && matches!(self.format, Format::Table | Format::Wide);
-        // Views and structured answers are made of the JSON that each command prints.
+        // Views and structured output are built from the JSON that each command prints.
         if !(self.is_structured() || is_drawn) {
             return;
         }
@@ -141,7 +142,7 @@ impl FleetRead {
     }
 }
 
-/// The name of a context as that of a file: no slash, no colon, and `.plan` at its end.
+/// Returns the name of the plan file of a context, in which slashes and colons are replaced.
 pub fn file_name(context: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@') { c } else { '_' };
     let name: String = context.chars().map(plain).collect();
@@ -164,7 +165,7 @@ fn shape(command: &Command) -> FleetShape {
     }
 }
 
-/// The output flags of a command that prints a list.
+/// Returns the output flags of a command that prints a list.
 fn list_output(command: &mut Command) -> Option<&mut OutputArgs> {
     Some(match command {
         Command::Get(args) => match &mut args.command {
@@ -182,7 +183,7 @@ fn list_output(command: &mut Command) -> Option<&mut OutputArgs> {
     })
 }
 
-/// Where the format of a command is; `None` for a command that does not run for many clusters.
+/// Returns the place of a command's format; `None` for a command that cannot run for many clusters.
 fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
     let plain = match command {
         Command::Get(_) | Command::Events(_) | Command::Stats(_) | Command::WhatChanged(_) => {
@@ -213,7 +214,7 @@ fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
     Some(FormatSlot::Plain(plain))
 }
 
-/// Why a command does not run for many clusters, and the way that there is.
+/// Returns the error for a command that cannot run for many clusters, with the alternative.
 fn refusal(command: &Command, words: &str) -> CliError {
     let verb = words.split(' ').next().unwrap_or_default();
     let one = "run it for one cluster at a time, with --context";

@@ -3,8 +3,8 @@
 //! ```text
 //! contexts ─► identify: server, UID of kube-system, version ─► skip a cluster that is there twice ─► run the command
 //! ```
-//! Identifying and running share `--parallel` places. The command of each cluster runs on a thread of its own, with its own
-//! connection, deadline and output, so that nothing one cluster does reaches another.
+//! `--parallel` limits identifications and commands together. The command of each cluster runs on its own thread, with
+//! its own connection, deadline and output, so that no cluster affects another.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,56 +20,58 @@ use crate::session::connect::cli_error;
 use crate::terminal::collected::CollectedOutput;
 use crate::terminal::{CliError, Exit, STACK_BYTES, Shell};
 
-/// A cluster that has not answered for so long no longer delays the list of clusters, and with it the commands of the others.
+/// After this time, a cluster that has not answered no longer delays the list of clusters, nor the commands of the
+/// other clusters, which start after the list.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The part of `--cluster-timeout` after which a cluster that has not answered at all no longer delays what the others print.
+/// The fraction of `--cluster-timeout` after which a cluster that has not answered no longer delays the output of the
+/// other clusters.
 const GIVES_WAY_AFTER: f64 = 0.6;
-/// How often the clock is looked at.
+/// Interval for checking these times.
 const TICK: Duration = Duration::from_millis(100);
-/// A command that is under way is waited for so long after an interrupt, so that its credential plugin ends with it.
+/// Limit for waiting for running commands after an interrupt, so that their credential plugins end as well.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// The command, run for one context; what it prints goes into the output.
+/// Runs the command for one context, and collects its output.
 pub type ClusterCommand = dyn Fn(&str, &Arc<CollectedOutput>) -> Result<Exit, CliError> + Send + Sync;
 
-/// Which cluster a context leads to.
+/// The identity of a context's cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterIdentity {
-    /// Of the namespace kube-system; `None` where it may not be read.
+    /// UID of the namespace kube-system; `None` if the user may not read it.
     pub uid: Option<String>,
-    /// Of Kubernetes.
+    /// Version of Kubernetes.
     pub version: Option<String>,
 }
 
-/// How far one cluster has come.
+/// The progress of one cluster.
 #[derive(Debug, Default)]
 pub enum ClusterStage {
     #[default]
     Waiting,
-    /// Since then.
+    /// The time when the identification began.
     Identifying(Instant),
     Identified,
     Running,
     Ended(Result<Exit, CliError>),
-    /// Why no command runs for it.
+    /// The reason why no command runs for the cluster.
     Skipped(String),
 }
 
-/// A context, and how far its command has come.
+/// A context, and the progress of its command.
 #[derive(Default)]
 pub struct FleetCluster {
     pub context: String,
     pub server: String,
     pub identity: Option<ClusterIdentity>,
     pub stage: ClusterStage,
-    /// When its command began.
+    /// The time when the command began.
     pub began: Option<Instant>,
     pub duration: Duration,
     pub output: Arc<CollectedOutput>,
 }
 
 impl FleetCluster {
-    /// Reports whether nothing more comes of it.
+    /// Reports whether the cluster will produce no more output.
     pub fn is_settled(&self) -> bool {
         matches!(self.stage, ClusterStage::Ended(_) | ClusterStage::Skipped(_))
     }
@@ -79,7 +81,7 @@ impl FleetCluster {
         matches!(&self.stage, ClusterStage::Ended(Err(error)) if error.exit() == Exit::Unreachable)
     }
 
-    /// Reports whether it has not answered for so long that the others are printed without it.
+    /// Reports whether the cluster has not answered for so long that the other clusters are printed without it.
     fn gives_way(&self, limit: Duration) -> bool {
         matches!(self.stage, ClusterStage::Identifying(since) if since.elapsed() >= limit.mul_f64(GIVES_WAY_AFTER))
     }
@@ -88,13 +90,14 @@ impl FleetCluster {
 /// All clusters of a run, in the order of contexts.
 pub struct FleetRun {
     pub clusters: Vec<FleetCluster>,
-    /// The list of clusters is known but for those that have not answered.
+    /// Whether the list of clusters is known, apart from clusters that have not answered.
     pub is_listed: bool,
     limit: Duration,
 }
 
 impl FleetRun {
-    /// `contexts` are names with the address of the server; `limit` is the time a cluster has to answer first.
+    /// `contexts` are names, each with the address of its server; `limit` is the time in which a cluster has to answer
+    /// its first request.
     pub fn new(contexts: impl IntoIterator<Item = (String, String)>, limit: Duration) -> Self {
         let cluster = |(context, server)| FleetCluster { context, server, ..FleetCluster::default() };
         FleetRun { clusters: contexts.into_iter().map(cluster).collect(), is_listed: false, limit }
@@ -104,7 +107,7 @@ impl FleetRun {
         self.clusters.iter().all(FleetCluster::is_settled)
     }
 
-    /// Reports whether everything that is still open belongs to clusters that have not answered for long.
+    /// Reports whether all clusters have ended, apart from those that have not answered for long.
     pub fn is_ready_to_print(&self) -> bool {
         self.is_listed && self.clusters.iter().all(|cluster| cluster.is_settled() || cluster.gives_way(self.limit))
     }
@@ -128,7 +131,7 @@ impl FleetRun {
         let mut running = 0;
         loop {
             while identifying.len() + running < parallel.max(1) {
-                // Identities first: no command begins before the list of clusters is known.
+                // All clusters are identified first, because no command begins before the list of clusters is known.
                 if let Some(index) = unidentified.pop_front() {
                     let Some(cluster) = self.clusters.get_mut(index) else { continue };
                     cluster.stage = ClusterStage::Identifying(Instant::now());
@@ -182,7 +185,8 @@ impl FleetRun {
         }
     }
 
-    /// Returns the identified clusters that are to run; one that an earlier context leads to is skipped.
+    /// Returns the identified clusters whose commands may run. A cluster that also belongs to an earlier context is
+    /// skipped.
     fn admit(&mut self) -> Vec<usize> {
         let mut admitted = vec![];
         for index in 0..self.clusters.len() {
@@ -190,7 +194,7 @@ impl FleetRun {
             let Some(cluster) = rest.first_mut().filter(|one| matches!(one.stage, ClusterStage::Identified)) else {
                 continue;
             };
-            // A context that failed leaves its cluster to the next one that leads there.
+            // If an earlier context failed, the cluster is run through the next context that reaches it.
             let is_run = |one: &&mut FleetCluster| {
                 matches!(one.stage, ClusterStage::Identified | ClusterStage::Running | ClusterStage::Ended(Ok(_)))
             };
@@ -212,7 +216,7 @@ impl FleetRun {
         admitted
     }
 
-    /// Skips a cluster that answered so late that a later context of the same cluster runs already.
+    /// Skips a context that answered so late that the command already runs in a later context of the same cluster.
     fn has_running_twin(&mut self, index: usize) -> bool {
         let Some(cluster) = self.clusters.get(index) else { return false };
         let later = self.clusters.iter().skip(index + 1);
@@ -238,7 +242,7 @@ impl FleetRun {
         let (command, answer) = (command.clone(), sender.clone());
         let work = move || {
             let under_way = RunningCommands::begins();
-            // A panic has been reported when it comes here; it must not keep the others waiting.
+            // The panic hook has already reported the panic. It must not keep the other clusters waiting.
             let result = catch_unwind(AssertUnwindSafe(|| command(&context, &output)));
             drop(under_way);
             let _ =
@@ -255,13 +259,13 @@ impl FleetRun {
 
     fn end(&mut self, index: usize, result: Result<Exit, CliError>) {
         let Some(cluster) = self.clusters.get_mut(index) else { return };
-        // Identifying the cluster took its part of the time already.
+        // The duration already includes the identification of the cluster.
         cluster.duration += cluster.began.map(|began| began.elapsed()).unwrap_or_default();
         cluster.stage = ClusterStage::Ended(result);
     }
 }
 
-/// Commands under way, in all runs of the process.
+/// Number of running commands, in all runs of the process.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 struct RunningCommands;
@@ -279,7 +283,8 @@ impl Drop for RunningCommands {
     }
 }
 
-/// Waits a moment for commands that an interrupt ends as well: their threads end the processes they started.
+/// Waits up to [`LAST_WAIT`] for running commands after an interrupt, so that their threads can end the processes that
+/// they started.
 pub fn wait_for_commands() {
     let began = Instant::now();
     while UNDER_WAY.load(Ordering::SeqCst) > 0 && began.elapsed() < LAST_WAIT {
@@ -287,7 +292,8 @@ pub fn wait_for_commands() {
     }
 }
 
-/// Reports whether two contexts lead to one cluster. Without the UID of one of them the address decides.
+/// Reports whether two contexts belong to the same cluster. If the UID of either is unknown, the addresses are
+/// compared.
 fn is_same(one: &FleetCluster, other: &FleetCluster) -> bool {
     let uid = |cluster: &FleetCluster| cluster.identity.as_ref().and_then(|identity| identity.uid.clone());
     match (uid(one), uid(other)) {
@@ -296,7 +302,7 @@ fn is_same(one: &FleetCluster, other: &FleetCluster) -> bool {
     }
 }
 
-/// Asks a cluster for its identity, within the time it has to answer first.
+/// Asks a cluster for its identity, within the time limit for its first answer.
 async fn identify(
     shell: &Shell,
     index: usize,
@@ -315,7 +321,7 @@ async fn identify(
 async fn ask(shell: &Shell, context: &str) -> Result<ClusterIdentity, CliError> {
     let session = Session::of_context(shell, Some(context)).await?;
     let (uid, version) = tokio::join!(session.cluster_uid(), session.cluster.server_version());
-    // The command says better what may not be read.
+    // Other errors are left to the command, whose message says what the user may not read.
     let uid = uid.map_err(|error| cli_error(&error).with_exit(Exit::Unreachable))?;
     let version = version.ok().and_then(|version| version.get("gitVersion")?.as_str().map(str::to_owned));
     Ok(ClusterIdentity { uid, version })

@@ -1,4 +1,4 @@
-//! Which contexts `--contexts` selects: names, globs, groups of the configuration file, lists in files.
+//! Selects contexts for `--contexts`: by names, globs, groups of the configuration file, or lists in files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,9 +8,9 @@ use flux_operator::format::nearest::nearest;
 
 use crate::terminal::{CliError, Glob};
 
-/// Words that begin with this exclude what they match.
+/// Prefix of a word that excludes the contexts that it matches.
 const EXCLUDES: char = '!';
-/// Words that begin with this name a file of words.
+/// Prefix of a word that is the path of a file with words.
 const FILE: char = '@';
 
 /// Contexts in the order of the kubeconfig, and the words that match nothing.
@@ -21,7 +21,7 @@ pub struct ContextSelection {
     pub unmatched: Vec<String>,
 }
 
-/// Replaces `@FILE` by the words in the file: one or several a line with commas between; `#` begins a comment.
+/// Replaces `@FILE` by the words in the file: one or more per line, separated by commas; `#` begins a comment.
 ///
 /// # Errors
 /// Usage, when a file cannot be read.
@@ -54,7 +54,8 @@ fn words_of_file(file: &Path) -> Result<Vec<String>, CliError> {
     Ok(words.filter(|word| !word.is_empty()).collect())
 }
 
-/// Selects contexts. Exclusions win wherever they stand; words that only exclude start from all contexts.
+/// Selects contexts. Exclusions take precedence regardless of their position. If all words exclude, they start from all
+/// contexts.
 ///
 /// # Errors
 /// Usage: a word is not a pattern, a plain name is not a context, or nothing is left.
@@ -71,7 +72,7 @@ pub fn select(
             Some(patterns) => patterns.iter().map(|pattern| parsed(pattern)).collect::<Result<Vec<_>, _>>()?,
             None => vec![(parsed(name)?.0, false)],
         };
-        // A group has exclusions of its own, which concern that group only.
+        // The exclusions in a group apply only to that group.
         let is_in_group = |context: &String| {
             let matches = |wanted: bool| patterns.iter().any(|(glob, not)| *not == wanted && glob.matches(context));
             (matches(false) || patterns.iter().all(|(_, not)| *not)) && !matches(true)
@@ -123,7 +124,7 @@ fn negated(word: &str) -> (&str, bool) {
     word.strip_prefix(EXCLUDES).map_or((word, false), |rest| (rest.trim_start(), true))
 }
 
-/// A plain name that is not there is a cluster that would be left out silently.
+/// Returns the error for a plain name without a context, because the cluster would otherwise be left out silently.
 fn unknown_context(name: &str, groups: &BTreeMap<String, Vec<String>>, known: &[String]) -> CliError {
     let error = CliError::usage(format!("there is no context and no group named {name}"));
     let names = known.iter().chain(groups.keys()).map(String::as_str);
@@ -134,7 +135,7 @@ fn unknown_context(name: &str, groups: &BTreeMap<String, Vec<String>>, known: &[
     }
 }
 
-/// The first names; a kubeconfig may hold hundreds.
+/// Formats the first names, because a kubeconfig may contain hundreds.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 10;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_there_and_an_empty_selection_are_wrong_usage() {
+    fn an_unknown_name_and_an_empty_selection_are_usage_errors() {
         for (words, reported) in [
             (&["prod-ue"][..], "did you mean prod-eu?"),
             (&["liv"], "did you mean live?"),

@@ -1,4 +1,4 @@
-//! Views of all clusters, made of the JSON that a command prints for each of them.
+//! Views of all clusters, built from the JSON that the command prints for each cluster.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;
@@ -18,16 +18,16 @@ use crate::output::counted;
 use crate::output::listing::{Cell, Column};
 use crate::output::table::Heading;
 
-/// How the answers of clusters become one view; `None` prints what each command prints.
+/// How the answers of all clusters are combined into one view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FleetView {
-    /// A line a cluster, the worst first.
+    /// A line per cluster, the worst first.
     Status,
-    /// A line a cluster.
+    /// A line per cluster.
     Versions,
     /// A line for each check that did not pass.
     Checks,
-    /// Equal causes folded over clusters.
+    /// Equal causes of several clusters, combined.
     Causes,
 }
 
@@ -43,7 +43,7 @@ impl FleetView {
             FleetView::Causes => causes(&clusters, of, is_wide),
             FleetView::Status => {
                 let mut rows: Vec<_> = clusters.iter().map(|cluster| status(cluster)).collect();
-                // The order of contexts decides among equals.
+                // The sort is stable, so clusters with the same rank keep the order of contexts.
                 rows.sort_by_key(|(badness, _)| Reverse(*badness));
                 rows.into_iter().map(|(_, drawn)| drawn).collect()
             }
@@ -53,7 +53,7 @@ impl FleetView {
     }
 }
 
-/// The rows of a cluster, or why it has none.
+/// Returns the rows of a cluster, or a line with the reason why it has none.
 fn rows<'a>(
     cluster: &'a FleetCluster,
     columns: &[Column],
@@ -81,7 +81,7 @@ const STATUS_COLUMNS: [Column; 6] = [
     Column::MESSAGE,
 ];
 
-/// How bad a cluster is, and its line.
+/// Returns the rank of a cluster for sorting, and its line.
 fn status<'a>(cluster: &'a FleetCluster) -> ((u8, i64), DrawnCluster<'a>) {
     if let Some(error) = failure(cluster) {
         return ((u8::MAX, 0), (&cluster.context, vec![Piece::Failure(failure_line(error))]));
@@ -98,17 +98,18 @@ fn status<'a>(cluster: &'a FleetCluster) -> ((u8, i64), DrawnCluster<'a>) {
         Cell::message(&status_message(&view, verdict)),
     ];
     let headings = STATUS_COLUMNS.iter().map(Heading::from).collect();
-    // Verdicts are in the order of how bad they are.
+    // Verdicts are declared in order, from the best to the worst.
     ((verdict as u8, failing), (&cluster.context, vec![Piece::Rows { headings, rows: vec![row] }]))
 }
 
-/// The verdict that `status` prints; unknown where there is none.
+/// Returns the verdict that `status` printed; `Unknown` if it printed none.
 fn verdict(view: &Value) -> HealthVerdict {
     let of = |verdict: &Value| HealthVerdict::deserialize(verdict).ok();
     view.get("verdict").and_then(of).unwrap_or(HealthVerdict::Unknown)
 }
 
-/// Returns the most telling message: that of the instance, its controllers, the objects it deploys, or the operator.
+/// Returns the most informative message: that of the instance, its controllers, the objects it deploys, or the
+/// operator.
 fn status_message(view: &Value, verdict: HealthVerdict) -> String {
     match verdict {
         HealthVerdict::NotInstalled => return WITHOUT_FLUX.to_owned(),
@@ -175,14 +176,14 @@ fn checks(report: &Value) -> Vec<Vec<Cell>> {
     rows
 }
 
-/// A cause over clusters.
+/// A cause that several clusters may share.
 struct FoldedCause {
     key: String,
     summary: String,
     reason: String,
-    /// Where it is, and since when as far as evidence says.
+    /// The clusters with the cause, and since when each has it, if known.
     clusters: Vec<(String, Option<Timestamp>)>,
-    /// Objects that it takes down, in all clusters.
+    /// Number of objects that the cause affects in all clusters.
     affected: usize,
     next: Option<String>,
 }
@@ -247,15 +248,15 @@ fn fold(folded: &mut Vec<FoldedCause>, cause: &Value, cluster: &FleetCluster) {
     }
     let Some(one) = folded.get_mut(at) else { return };
     one.affected += affected;
-    // Several causes of one cluster may fold into one, and count as one cluster.
+    // Several causes of the same cluster may be combined, but the cluster counts only once.
     match one.clusters.last_mut().filter(|(context, _)| *context == cluster.context) {
         Some((_, known)) => *known = (*known).into_iter().chain(since).min(),
         None => one.clusters.push((cluster.context.clone(), since)),
     }
 }
 
-/// A summary without what differs from cluster to cluster although the cause is the same: addresses, digests, moments, the
-/// generated ends of pod names, and the name of the cluster.
+/// Replaces the parts of a summary that differ between clusters although the cause is the same: addresses, digests,
+/// times, the generated ends of pod names, and the name of the cluster.
 fn comparable(summary: &str, context: &str) -> String {
     static DIFFERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
@@ -263,7 +264,7 @@ fn comparable(summary: &str, context: &str) -> String {
         )
         .ok()
     });
-    // A name of one or two letters would be found in ordinary words.
+    // A name of one or two letters could be part of ordinary words.
     let named = if context.len() > 2 { summary.replace(context, "*") } else { summary.to_owned() };
     DIFFERS.as_ref().map_or_else(|| named.clone(), |differs| differs.replace_all(&named, "*").into_owned())
 }
@@ -294,7 +295,7 @@ impl FoldedCause {
     }
 }
 
-/// `at 10:02` of today in UTC, else how long ago.
+/// Formats a time of today as `at 10:02` in UTC, and an earlier time as its age.
 fn moment(at: Timestamp, now: Timestamp) -> String {
     let day = |moment: Timestamp| moment.strftime("%Y-%m-%d").to_string();
     match day(at) == day(now) {

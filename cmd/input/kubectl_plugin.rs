@@ -1,8 +1,8 @@
 //! The program as a plugin of kubectl and of flux.
 //!
-//! `kubectl flux-operator …` starts `kubectl-flux_operator`, and asks `kubectl_complete-flux_operator` for completions
+//! `kubectl flux-operator …` starts `kubectl-flux_operator`, and runs `kubectl_complete-flux_operator` for completions
 //! (<https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/>). `flux operator …` starts `flux-operator` from
-//! its plugin folder, and asks it for completions as `flux-operator __complete …`
+//! its plugin folder, and runs `flux-operator __complete …` for completions
 //! (<https://github.com/fluxcd/flux2/blob/main/rfcs/0013-cli-plugin-system/README.md>). Both read Cobra's format: a
 //! line for each candidate, a tab before its description, and a directive in the last line.
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flux_asks_with_the_words_of_cobra() {
+    fn flux_requests_completions_with_cobra_commands() {
         let asked = |line: &str, program| {
             let words: Vec<OsString> = line.split('|').map(OsString::from).collect();
             let (line, with_help) = asked_line(&words, program)?;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn help_of_the_plugin_says_how_kubectl_is_asked() {
+    fn help_of_the_plugin_shows_commands_of_kubectl() {
         let mut tree = in_words_of_kubectl(tree());
         tree.build();
         let top = tree.render_long_help().to_string();

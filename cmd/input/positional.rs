@@ -1,21 +1,22 @@
-//! Words of a line that are neither flags nor their values, for what has to know them before clap has read the line.
+//! Finds words of a line that are neither flags nor values of flags, for code that runs before clap parses the line.
 
 use std::ffi::OsString;
 
 use clap::Command;
 
-/// The position of the command's first word: the program's own name and flags come before it.
+/// Returns the position of the command's first word, after the name of the program and global flags.
 pub fn first_word(arguments: &[OsString], tree: &Command) -> Option<usize> {
     positional(arguments, 1, &[tree])
 }
 
-/// The position of the next word, from `at` on, that is neither a flag nor its value; the flags are those of the `known` commands.
+/// Returns the position of the first word at or after `at` that is neither a flag nor the value of a flag. `known` are
+/// the commands whose flags may occur.
 pub fn positional(arguments: &[OsString], mut at: usize, known: &[&Command]) -> Option<usize> {
     loop {
         let text = arguments.get(at)?.to_str()?;
         match text {
             "--" => return None,
-            // A dash alone is a value: standard input.
+            // A single dash is a value, which means standard input.
             "-" => return Some(at),
             flag if flag.starts_with('-') => at += if takes_next(flag, known) { 2 } else { 1 },
             _ => return Some(at),
@@ -29,7 +30,7 @@ fn takes_next(flag: &str, known: &[&Command]) -> bool {
         return false;
     }
     let arguments = || known.iter().flat_map(|command| command.get_arguments());
-    // A flag that requires `=` leaves the next word alone.
+    // A flag that requires `=` does not take the next word.
     let takes = |argument: &clap::Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
     if let Some(long) = flag.strip_prefix("--") {
         let is_it = |argument: &&clap::Arg| {

@@ -1,5 +1,5 @@
-//! Every command line that this program recommends is one that it understands. The lines are read from the sources: each
-//! text that begins with the name of the program, and each that is handed to `Session::command`.
+//! Tests that this program can parse every command line that it recommends. The lines are read from the sources: each
+//! text that begins with the name of the program, and each text that is passed to `Session::command`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use crate::cli::Cli;
 use crate::flows::rights::Rights;
 use crate::terminal::usage::is_topic;
 
-/// Texts for the placeholders of a line; one of them has to fit.
+/// Texts for the placeholders of a line; at least one combination has to be valid.
 const FILLED: [&str; 9] =
     ["instance flux", "ks web", "ks/web", "web", "flux.yaml", "2.9.4", "status", "oci://h/r:v", "resource ks/web"];
 /// Placeholders of a kind, in upper case as in help texts.
@@ -22,7 +22,7 @@ const KINDS: [&str; 3] = ["ks", "ssh", "ks/web"];
 
 /// The sources without comments, by their path.
 fn sources() -> Vec<(PathBuf, String)> {
-    // A text that goes on in the next line.
+    // A string literal that continues on the next line.
     let continued = Regex::new(r"\\\n\s*").unwrap();
     let mut found = vec![];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -44,7 +44,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The recommended lines without the name of the program, and a file of each.
+/// Returns the recommended lines without the name of the program, each with a file that contains it.
 fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
     let patterns = [
         r"`flux-operator ([^`]+)`",
@@ -59,12 +59,12 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
             found.extend(pattern.captures_iter(text).map(|line| (line[1].to_owned(), path.as_path())));
         }
     }
-    // Not part of the command tree: what a shell asks or completes, and code between two texts.
+    // Not commands: requests for completion, parts of commands, and code between two string literals.
     found.retain(|line, _| !["__complete", "get -n", "{", "\""].iter().any(|begin| line.starts_with(begin)));
     found
 }
 
-/// Every way to fill the placeholders of a line.
+/// Returns a line with its placeholders filled in every combination.
 fn filled(line: &str) -> Vec<String> {
     let placeholder = Regex::new(r"\{[a-z0-9_]*\}").unwrap();
     let line = line
@@ -84,7 +84,7 @@ fn filled(line: &str) -> Vec<String> {
     lines
 }
 
-/// Parses a line; one that lacks something it must have is a mention of its command.
+/// Parses a line. A line without a required argument is accepted, because it only mentions its command.
 fn parsed(tree: &Command, line: &str) -> Result<(), String> {
     if line.strip_prefix("help ").is_some_and(is_topic) {
         return Ok(());
@@ -93,7 +93,7 @@ fn parsed(tree: &Command, line: &str) -> Result<(), String> {
         shlex::split(line).unwrap_or_default().into_iter().take_while(|word| ![">", "|", "\\"].contains(&&**word));
     let arguments: Vec<OsString> = ["flux-operator".to_owned()].into_iter().chain(words).map(Into::into).collect();
     match tree.clone().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        // The rights of a command are those over the objects that its words name.
+        // Collecting the rights also resolves the kinds on the line.
         Ok(cli) => match cli.command.rights(&mut Rights::new(None)) {
             Err(error) if error.message().starts_with("unknown kind") => Err(error.message().to_owned()),
             _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Objects that share a cause or a reason, in words.
+//! Formats objects that share a cause or a reason.
 
 use flux_operator::inspect::diagnose::why::AffectedKind;
 
@@ -18,7 +18,7 @@ pub fn affected_kinds(kinds: &[AffectedKind]) -> String {
     if counted.is_empty() { last } else { format!("{} and {last}", counted.join(", ")) }
 }
 
-/// Joins the names that have the same reason, in the order in which the reasons came.
+/// Joins the names with the same reason, in the order in which each reason first occurs.
 pub fn names_by_reason<'a, R: PartialEq>(rows: impl IntoIterator<Item = (&'a str, R)>) -> Vec<(String, R)> {
     let mut reported: Vec<(String, R)> = vec![];
     for (name, reason) in rows {

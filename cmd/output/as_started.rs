@@ -18,8 +18,8 @@ pub fn is_plugin() -> bool {
     name_of_program().as_deref() == Some(PLUGIN)
 }
 
-/// Rewrites command lines in a text, or in its backticks, for the name under which the program was started: a kubectl
-/// plugin may not be on the path under its own name.
+/// Rewrites a command line, or the command lines in backticks in a text, for the name under which the program was
+/// started. A kubectl plugin may not be in `PATH` under its own name.
 pub fn as_started(text: &str) -> Cow<'_, str> {
     if is_plugin() { as_kubectl_takes_it(text) } else { text.into() }
 }

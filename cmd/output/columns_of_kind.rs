@@ -126,11 +126,11 @@ const DETAILS: &[(&str, &[Detail])] = &[
     ),
 ];
 
-/// Kinds whose REVISION repeats one of their own columns, or that have none.
+/// Kinds without a revision, or whose own columns already show it.
 const WITHOUT_REVISION: &[&str] =
     &["ResourceSetInputProvider", "HelmRelease", "Alert", "Provider", "Receiver", "ImageRepository", "ImagePolicy"];
 
-/// Kinds whose revision is what one looks for first: which one is applied, whether it works, and what it says.
+/// Kinds whose revision users look for first, so it precedes the kind's own columns.
 const REVISION_FIRST: &[&str] = &["Kustomization"];
 
 fn of(kind: &FluxKind) -> &'static [Detail] {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_shows_what_matters_of_it() {
+    fn each_kind_shows_its_own_columns() {
         let source = json!({"kind": "GitRepository", "name": "repo"});
         let rows: &[(&str, Value, Value, &[&str])] = &[
             (
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_types_are_absent_and_rows_stay_rows() {
+    fn values_of_unexpected_types_are_absent_and_keep_their_row() {
         assert_eq!(shown("hr", json!({"chart": 3, "interval": []}), json!({"history": 1}))[0], "CHART=<none>");
         assert_eq!(shown("gitrepo", json!({"ref": "main"}), json!({})), ["URL=<none>", "REF=<none>"]);
     }

@@ -1,4 +1,4 @@
-//! Advice for errors in the words of this command line: the library reports what failed and why.
+//! Advice for errors, with commands and flags of this program. The library only reports what failed and why.
 
 use flux_operator::build::BuildError;
 use flux_operator::cluster::{DeniedAccess, Reason};
@@ -31,7 +31,8 @@ impl<T: Into<String>> From<T> for Hint {
 }
 
 impl Hint {
-    /// The sentence for the cluster at `destination`. `time_flag` is the limit that ends a request first.
+    /// Returns the sentence for the cluster at `destination`. `time_flag` is the flag of the limit that ends a request
+    /// first.
     pub fn sentence(&self, destination: &Destination, time_flag: &str) -> String {
         match self {
             Hint::Words(words) => words.clone(),
@@ -58,7 +59,7 @@ pub fn of_cluster(reason: &Reason) -> Vec<Hint> {
         }
         Reason::NoCurrentContext { known } => hint(format!("choose one with --context: {}", known.join(", "))),
         Reason::ContextNotFound { known, .. } => hint(format!("known contexts: {}", known.join(", "))),
-        // The kubeconfig itself may say how to get the plugin (`installHint`).
+        // The kubeconfig may explain how to install the plugin (`installHint`).
         Reason::CredentialPlugin { install_hint: Some(text), .. } => hint(text.trim()),
         Reason::CredentialPlugin { command, .. } => hint(format!("check that `{command}` runs when started directly")),
         Reason::Unreachable { .. } => {

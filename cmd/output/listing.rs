@@ -31,19 +31,19 @@ impl Column {
     pub const NAMESPACE: Column = Column { namespace: true, rank: 1, ..Column::new("NAMESPACE") };
     pub const KIND: Column = Column { rank: 2, ..Column::new("KIND") };
     pub const READY: Column = Column::new("READY");
-    /// Wrapped below its row if it is omitted.
+    /// The message column, which is wrapped below its row if there is no space for the column.
     pub const MESSAGE: Column = Column { rank: 4, ..Column::new("MESSAGE") };
     /// Ranks the column so that it is kept longer than a message.
     pub const fn before_message(self) -> Self {
         Column { rank: Column::MESSAGE.rank - 1, ..self }
     }
-    /// Sets the rank, so that the object and its state are kept longest.
+    /// Ranks the column so that it is omitted before a message. The highest rank is omitted first.
     pub const fn rank(self, rank: u8) -> Self {
         Column { rank: Column::MESSAGE.rank + rank, ..self }
     }
 }
 
-/// A value of a row, with its order; the printer decides about its form.
+/// A value of a row, with its order; the printer chooses the format.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// No value: `<none>`.
@@ -55,7 +55,7 @@ pub enum Cell {
     Kind(String),
     /// A revision or digest; shortened first on a narrow terminal.
     Revision(String),
-    /// Foreign text, wrapped if necessary.
+    /// Text from other programs, wrapped if necessary.
     Message(String),
     Count(i64),
     /// `ready/desired`.
@@ -162,7 +162,7 @@ pub trait Row: Serialize {
 
 /// Turns rows into a list.
 ///
-/// A row that cannot be serialised becomes `null`; none of ours does.
+/// A row that cannot be serialised becomes `null`, but all rows of this program can.
 pub fn listing<R: Row>(rows: &[R]) -> Listing {
     let items = rows.iter().map(item).collect();
     Listing { kind: R::LIST_KIND, columns: R::COLUMNS.to_vec(), items }

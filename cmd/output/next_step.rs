@@ -1,4 +1,4 @@
-//! Maps the library's next steps to command lines; nothing else knows these.
+//! Maps the library's next steps to command lines. No other module contains these command lines.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -124,7 +124,7 @@ impl Destination {
         if let Some(rest) = line.strip_prefix("kubectl") {
             return format!("kubectl{flags}{rest}");
         }
-        // The flags belong to the command, and must not follow the file that takes its output.
+        // The flags belong to the command, so they are inserted before the redirection of its output.
         match line.split_once(" > ") {
             Some((line, file)) => format!("{line}{flags} > {file}"),
             None => format!("{line}{flags}"),
@@ -174,7 +174,7 @@ pub fn word(text: &str) -> Cow<'_, str> {
 
 fn kubectl(verb: &str, object: &ObjectId, rest: &str) -> String {
     let namespace = object.namespace().map(|namespace| format!("-n {} ", word(namespace))).unwrap_or_default();
-    // A resource without a known name is shown with all of its kind.
+    // Without a name, the command shows all objects of the kind.
     let name = if object.name.is_empty() { String::new() } else { format!("/{}", object.name) };
     let kind = match object.kind.as_str() {
         "CustomResourceDefinition" => "crd".to_owned(),
@@ -197,7 +197,7 @@ fn create_secret(namespace: &str, name: &str, secret: &SecretKind) -> String {
         }
         SecretKind::Tls => ("tls", "--ca-crt-file ./ca.crt".to_owned()),
         SecretKind::Proxy => ("proxy", "--address http://HOST:PORT".to_owned()),
-        // Flux reads every file in it: cosign's keys and those of GnuPG.
+        // Flux reads every key of this Secret as a public key, of cosign or of GnuPG.
         SecretKind::Signers => {
             let (name, namespace) = (word(name), word(namespace));
             return format!("kubectl -n {namespace} create secret generic {name} --from-file=./cosign.pub");

@@ -123,7 +123,7 @@ pub fn html_of_cluster(page: &Page) -> String {
     document(&format!("{title}: {problems}"), &body(page, ""))
 }
 
-/// A cluster on a page of many: its own page, or why there is none.
+/// A cluster on a page of many clusters: its own page, or the error.
 pub struct ClusterPage {
     pub context: String,
     pub page: Result<Page, String>,
@@ -151,7 +151,7 @@ pub fn html_of_clusters(clusters: &[ClusterPage]) -> String {
                             td { (known(&page.status.versions.kubernetes)) }
                             td { @if let Some(group) = page.causes.causes.first() { (group.cause.summary) } }
                         }
-                        // Without a page there is no place to lead to.
+                        // A cluster without a page has no target for a link.
                         Err(problem) => {
                             td { (context) }
                             td class=(Tone::Busy) { "no answer" }
@@ -172,7 +172,7 @@ pub fn html_of_clusters(clusters: &[ClusterPage]) -> String {
     document(&title, &content)
 }
 
-/// Makes a file of the content of its body.
+/// Wraps the content of the body in a complete HTML document.
 fn document(title: &str, content: &Markup) -> String {
     let page = html! {
         (PreEscaped("<!doctype html>"))
@@ -188,7 +188,8 @@ fn document(title: &str, content: &Markup) -> String {
             body { (content) }
         }
     };
-    // Removed here, because a text that was forgotten further up would reach an editor or a terminal.
+    // Control characters are removed from the finished page, because a text that the code above missed would reach an
+    // editor or a terminal.
     on_one_line(&page.into_string()) + "\n"
 }
 
@@ -421,7 +422,7 @@ fn histories(histories: &[History], now: Timestamp) -> Markup {
     let spans = || histories.iter().flat_map(|history| history.spans.iter().map(move |span| (&history.object, span)));
     let Some(start) = spans().map(|(_, span)| span.from).min() else { return html! {} };
     let end = spans().map(|(_, span)| span.to).max().unwrap_or(now).max(now);
-    // A single moment has no length, which would divide by zero.
+    // If all spans are at one moment, the length is 0, and the percentages would divide by zero.
     let length = (end.as_second() - start.as_second()).max(1) as f64;
     let at = |moment: Timestamp| (moment.as_second() - start.as_second()) as f64 * 100.0 / length;
     let tone = |ok: bool| if ok { Tone::Good } else { Tone::Bad };
@@ -469,7 +470,7 @@ fn timeline(page: &Page) -> Markup {
     let mut buckets: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
     for event in &page.events {
         let Some(at) = event.last_seen else { continue };
-        // The newest event belongs into the last bucket, not behind it.
+        // The newest event belongs in the last bucket, not after it.
         let bucket = ((at.as_second() - start.as_second()) * (BUCKETS - 1)) / length;
         let counts = buckets.entry(bucket).or_default();
         if is_warning(event) { counts.1 += 1 } else { counts.0 += 1 }
@@ -516,7 +517,7 @@ fn is_warning(event: &EventRow) -> bool {
     event.kind == "Warning"
 }
 
-/// Formats the rows that need attention as a table, and the others as a second one that is folded.
+/// Formats the rows that need attention as a table, and the other rows as a second, folded table.
 fn folded_table<R>(rows: &[R], is_usual: fn(&R) -> bool, usual_is: &str, table: fn(&[&R]) -> Markup) -> Markup {
     let (usual, unusual): (Vec<&R>, Vec<&R>) = rows.iter().partition(|row| is_usual(row));
     html! {
@@ -606,7 +607,7 @@ fn tree(node: &TreeNode) -> Markup {
             @if node.children.is_empty() {
                 (label)
             } @else {
-                // Healthy parts stay folded; the path to a failure is open.
+                // Healthy parts are folded; the path to a failure is open.
                 details open[has_trouble(node)] {
                     summary { (label) }
                     ul { @for child in &node.children { (tree(child)) } }

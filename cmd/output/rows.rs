@@ -35,7 +35,7 @@ impl Row for ChangeRow {
     const LIST_KIND: &'static str = "ChangeList";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        // When, who and what are the answer at every width.
+        // AGE, BY, ACTION and OBJECT answer when, who and what, so they are shown at every width.
         Column::new("AGE"),
         Column::new("AUTHOR").rank(1),
         Column::new("BY"),
@@ -168,13 +168,13 @@ impl Row for EventRow {
     }
 }
 
-/// Shortens a message for a table: an installation names every object on its own line, 2 kB in all. JSON and YAML have
-/// the whole message.
+/// Shortens a message for a table, because an installation reports every object on its own line, 2 kB in all. JSON and
+/// YAML contain the whole message.
 fn in_short(message: &str) -> Cow<'_, str> {
     const SHOWN: usize = 3;
     let lines: Vec<&str> = message.lines().collect();
     match lines.len().checked_sub(SHOWN) {
-        // The note about a single missing line would take as much room as the line.
+        // A note about a single omitted line would be as long as the line itself.
         None | Some(0 | 1) => Cow::Borrowed(message),
         Some(more) => Cow::Owned(format!("{}, and {more} more lines", lines[..SHOWN].join(", "))),
     }
@@ -274,7 +274,7 @@ impl Row for InputSetRow {
         Column::new("SET"),
         Column::new("ID"),
         Column::new("FROM").rank(1),
-        // Wrapped below its row if it is omitted, as a message is.
+        // If there is no space for the column, its text is wrapped below the row, like a message.
         Column { name: "VALUES", ..Column::MESSAGE },
     ];
 
@@ -403,7 +403,7 @@ impl Row for StatsRow {
     }
 }
 
-/// The reported readiness, marked if the object is suspended.
+/// Returns the reported readiness, marked if the object is suspended.
 fn readiness_cell(ready: &str, reported: &str) -> Cell {
     if ready == "Suspended" { Cell::text(format!("{reported} (suspended)")) } else { Cell::text(ready) }
 }

@@ -23,7 +23,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// `width` is the terminal's; without one nothing is wrapped.
+    /// `width` is that of the terminal; with `None` nothing is wrapped.
     pub fn new(width: Option<usize>, color: bool) -> Self {
         Screen { width, color, label: String::new(), text: String::new() }
     }
@@ -67,7 +67,8 @@ impl Screen {
         let says = on_one_line(says);
         let room = self.width.map(|width| width.saturating_sub(LABEL + mark.width()));
         let (indent, rows) = match room {
-            // Beside a head this long the text would be a column of single words.
+            // Beside such a long head, the text would be a column of single words, so it is wrapped together with the
+            // head.
             Some(room) if head.width() + says.width() > room && room < head.width() + LEAST => {
                 (0, wrapped(&format!("{head}{says}"), room, LINES))
             }
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_wrapped_behind_its_head_as_long_as_there_is_room() {
+    fn a_text_is_wrapped_beside_its_head_if_there_is_space() {
         let shown = |width| {
             let mut screen = Screen::new(Some(width), false);
             screen.headed("Objects", Some(true), "Provider  ", "1 ready, 2 failing");

@@ -1,9 +1,9 @@
 //! Tables that fit the terminal: aligned by display width, no borders, no tabs, no trailing blanks.
 //!
 //! On a narrow terminal revisions are shortened first. Then gaps get narrower, columns are omitted (the least important
-//! first, names and readiness last), and kinds are shortened. Messages are wrapped, and moved below their row if no space is left
-//! beside more important columns. Names are never truncated: a few names that take more than half of the terminal get
-//! their own lines if the columns of all others would be omitted for them. A pipe gets everything.
+//! first, names and readiness last), and kinds are shortened. Messages are wrapped, and moved below their row if no
+//! space is left beside more important columns. Names are never truncated: a few names that are wider than half of the
+//! terminal get their own lines, if columns would otherwise be omitted. A pipe gets everything.
 
 use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement, Table, Width};
 use jiff::Timestamp;
@@ -97,7 +97,7 @@ impl TableWriter {
         self.headings.clone()
     }
 
-    /// How wide the first column is in what was measured and drawn.
+    /// Returns the width of the first column so far.
     pub fn first_width(&self) -> usize {
         self.widths.first().copied().unwrap_or_default()
     }
@@ -109,8 +109,8 @@ impl TableWriter {
         }
     }
 
-    /// Makes the columns as wide as these rows need, before the first of them is drawn: rows that are drawn in several pages stand
-    /// below each other then.
+    /// Sets the column widths for these rows before the first row is drawn, so that the columns of all their pages line
+    /// up.
     pub fn measure(&mut self, rows: &[Vec<Cell>]) {
         if self.layout.is_some() {
             return;
@@ -126,7 +126,7 @@ impl TableWriter {
         take_long_names(layout.names, &mut texts);
         let widths = self.page_widths(&texts);
         for (index, (known, now)) in self.widths.iter_mut().zip(widths).enumerate() {
-            // Kinds and messages take the room that a page leaves them.
+            // Each page fits its kinds and messages into the width that its other columns leave.
             if self.style.width.is_none() || !(layout.messages.contains(&index) || layout.kinds.contains(&index)) {
                 *known = now;
             }
@@ -247,7 +247,8 @@ impl TableWriter {
         let rank = |index: usize| self.headings.get(index).map_or(0, |heading| heading.rank);
         let mut shown: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) == 0).collect();
         let says_nothing = |index: usize| !has(rows, index, |cell| !matches!(cell, Cell::Absent));
-        // A name says little without its namespace, so messages make room for namespaces too.
+        // A name is ambiguous without its namespace, so messages are moved below their rows if namespaces would not
+        // fit.
         let namespaces = |index: &usize| self.headings.get(*index).is_some_and(|heading| heading.name == "NAMESPACE");
         let namespace = all.shown.iter().copied().find(namespaces).filter(|index| !says_nothing(*index));
         let with_namespace: Vec<usize> = shown.iter().copied().chain(namespace).collect();
@@ -256,7 +257,7 @@ impl TableWriter {
             shown.retain(|index| !all.messages.contains(index));
         }
         let mut others: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) > 0).collect();
-        // Columns without a single value are the first to go.
+        // Columns without a single value are omitted first.
         others.sort_by_key(|index| (says_nothing(*index), rank(*index)));
         for index in others {
             let mut with = shown.clone();
@@ -309,7 +310,7 @@ impl TableWriter {
         table.load_style(comfy_table::presets::NOTHING);
         // The widths are decided here; the library would wrap names.
         table.set_content_arrangement(ContentArrangement::Disabled);
-        // The shell has decided about colour, and the library would ask the terminal again.
+        // The shell has already decided whether to use colour. Otherwise the library would check the terminal again.
         if self.style.color {
             table.enforce_styling();
             // Otherwise blanks would be inside the colour and could not be trimmed.
@@ -395,7 +396,7 @@ fn take_long_names(names: Option<(usize, usize)>, texts: &mut [Vec<String>]) -> 
 
 fn shorten_revisions(row: &[Cell], texts: &mut [String]) {
     for (cell, text) in row.iter().zip(texts) {
-        // A message often repeats the revision that stands beside it.
+        // A message often repeats the revision beside it.
         if matches!(cell, Cell::Revision(_) | Cell::Message(_)) {
             *text = short_revision(text);
         }
@@ -408,7 +409,7 @@ fn fit_messages(layout: &TableLayout, width: usize, widths: &mut [usize], texts:
     let others = layout.shown.iter().filter(|index| !shown.contains(index)).filter_map(|index| widths.get(*index));
     let taken = others.sum::<usize>() + layout.gap * layout.shown.len().saturating_sub(1);
     let mut left = width.saturating_sub(taken);
-    // Messages with the smallest need go first, and the rest goes to the others.
+    // The narrowest messages are sized first. The width that they do not need is left for the wider ones.
     let mut by_need = shown.clone();
     by_need.sort_by_key(|index| widths.get(*index).copied().unwrap_or(0));
     for (position, index) in by_need.iter().enumerate() {
@@ -433,7 +434,7 @@ fn below_row(row: &[String], messages: &[usize], width: usize) -> String {
     text
 }
 
-/// Returns the colour of a word that is good or bad wherever it occurs; the colour only supports the word.
+/// Returns the colour of a word that is good or bad in every column. The meaning is in the word, not in the colour.
 fn color_of(heading: &str, text: &str) -> Option<Color> {
     match text {
         // Nothing is failing or waiting.
@@ -460,17 +461,17 @@ pub fn short_revision(text: &str) -> String {
     short
 }
 
-/// Returns the columns of stdout's terminal; 80 if it does not tell, or tells 0.
+/// Returns the columns of stdout's terminal, at least 20; 80 if the terminal reports none or 0.
 pub fn terminal_width() -> usize {
     columns_of(&Table::new()).max(20)
 }
 
-/// Returns the columns of stdout's terminal, if it tells any.
+/// Returns the columns of stdout's terminal; `None` if the terminal reports none or 0.
 pub fn known_width() -> Option<usize> {
     detected_width(&Table::new())
 }
 
-/// Returns the columns of a table's terminal; 80 if it does not tell, or tells 0.
+/// Returns the columns of a table's terminal; 80 if the terminal reports none or 0.
 pub fn columns_of(table: &Table) -> usize {
     detected_width(table).unwrap_or(80)
 }
@@ -555,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_takes_half_of_a_terminal_has_a_line_of_its_own() {
+    fn a_name_wider_than_half_of_the_terminal_has_its_own_line() {
         let long = "n".repeat(60);
         let rows = [row("podinfo", "v1", "stored"), row(&long, "v2", "no such branch"), row("web", "v3", "stored")];
         let expected = format!(
@@ -583,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_go_by_importance_and_what_says_nothing_first() {
+    fn empty_columns_are_omitted_first_then_columns_by_importance() {
         let names = ["EMPTY:1", "NAME", "URL:3", "REF:2", "SINCE:4"];
         let rows = [vec![
             Cell::Absent,
@@ -605,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_go_below_their_rows_before_namespaces_are_missed() {
+    fn messages_move_below_their_rows_before_namespaces_are_omitted() {
         let names = ["NAMESPACE:1", "NAME", "READY", "REVISION", "MESSAGE", "PATH:1"];
         let placed = |namespace: &str| {
             let mut row = vec![Cell::text(namespace)];
@@ -625,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_shortened_before_a_column_is_missed() {
+    fn kinds_are_shortened_before_a_column_is_omitted() {
         let rows = [vec![
             Cell::Kind("CustomResourceDefinition".into()),
             Cell::text("receivers.notification.toolkit.fluxcd.io"),
@@ -652,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_measured_together_stand_below_each_other() {
+    fn columns_of_pages_that_are_measured_together_line_up() {
         let rows = [vec![Cell::text("a"), Cell::text("x")], vec![Cell::text("long-name"), Cell::text("y")]];
         let mut table = TableWriter::new(headings(&["NAME", "READY"]), style(None));
         table.measure(&rows);

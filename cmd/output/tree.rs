@@ -11,8 +11,8 @@ use flux_operator::format::harmless::on_one_line;
 /// Minimum width of the text beside a name; a narrower one gets its own line.
 const LEAST: usize = 16;
 
-/// Draws a tree, with the status after the name where it matters. At `width` messages are truncated, and long names
-/// continue below their kind and namespace.
+/// Draws a tree, with the status after a name if it matters. Messages are truncated at `width`, and long names continue
+/// below their kind and namespace.
 pub fn drawn(tree: &TreeNode, width: Option<usize>, color: bool) -> String {
     let mut text = String::new();
     add(tree, "", "", &mut |node, head, below| {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_show_what_hangs_where_and_a_status_that_is_worth_a_word() {
+    fn branches_show_the_tree_and_any_notable_status() {
         let pod = node("Pod/fs/hc-1", Some(Status::InProgress), "it\nstarts", vec![]);
         let stage =
             node("controllers (1)", None, "", vec![node("Deployment/fs/hc", Some(Status::Current), "", vec![pod])]);

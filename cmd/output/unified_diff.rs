@@ -9,7 +9,7 @@ pub fn unified_diff(before: &str, after: &str, from: &str, to: &str) -> String {
     }
     let mut options = DiffOptions::new();
     options.set_original_filename(from.to_owned()).set_modified_filename(to.to_owned());
-    // As `diff -u` does: an empty line of context keeps the blank in front of it.
+    // Like `diff -u`, an empty context line starts with a blank.
     PatchFormatter::new().suppress_blank_empty(false).fmt_patch(&options.create_patch(before, after)).to_string()
 }
 
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_is_one_that_patch_takes() {
+    fn a_diff_can_be_applied_by_patch() {
         assert_eq!(unified_diff("a\n", "a\n", "x", "y"), "");
         insta::assert_snapshot!(unified_diff("", "a\n", "/dev/null", "y"), @r"
         --- /dev/null

@@ -9,7 +9,7 @@ pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
-            // Fill the line, so that the ellipsis stands for the rest.
+            // The line is filled up and cut again, so that it ends with an ellipsis for the omitted text.
             *last = cut(&format!("{last} …………"), (last.width() + 2).min(width.max(1)));
         }
     }
@@ -32,7 +32,7 @@ pub fn cut(text: &str, width: usize) -> String {
         used = next;
         kept.push(c);
     }
-    // A blank before the ellipsis would look like a word.
+    // A blank before the ellipsis would make the ellipsis look like a word.
     kept.truncate(kept.trim_end().len());
     if width > 0 {
         kept.push('…');

@@ -15,7 +15,7 @@ use crate::output::hints;
 
 use crate::terminal::{CliError, Exit, GlobalArgs, Shell, environment, stderr_line};
 
-/// Users of several contexts are often the same, and their plugins may take seconds.
+/// Several contexts often have the same user, whose credential plugin may take seconds, so its result is shared.
 static PLUGIN_RUNS: LazyLock<PluginRuns> = LazyLock::new(PluginRuns::default);
 /// The kubeconfig of a command for many clusters, read once.
 static SHARED_KUBECONFIG: OnceLock<KubeconfigSource> = OnceLock::new();
@@ -38,7 +38,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
         proxy: environment::proxy(),
         in_cluster: in_cluster(),
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
-        // Of many clusters some are always away, and the lines would not say which.
+        // Among many clusters some are usually unreachable, and the lines would not show which cluster they are about.
         on_retry: observer(flags.quiet || shell.has_structured_errors() || flags.asks_many_clusters()),
         // From the first write on, an interrupt must not claim that nothing was changed.
         on_write: Some({
@@ -49,9 +49,10 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
         plugin_runs: flags.asks_many_clusters().then(|| PLUGIN_RUNS.clone()),
         search_path: std::env::var_os(environment::PATH),
         plugin_terminal: PluginTerminal {
-            // Several plugins cannot ask at the same time.
+            // Several plugins cannot ask questions on one terminal at the same time.
             stdin: !flags.asks_many_clusters() && std::io::stdin().is_terminal(),
-            // A code to enter elsewhere matters while the plugin runs, also to a reader of a log.
+            // A plugin may print a code that the user must enter elsewhere while the plugin runs, so its output is
+            // shown in logs, too.
             stderr: shell.stderr_is_terminal() || !shell.has_structured_errors(),
         },
     };
@@ -90,7 +91,8 @@ pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
     KubeconfigSource::List(std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect())
 }
 
-/// The namespace of the chosen context, for commands that use no cluster; a kubeconfig that cannot be used counts as none.
+/// Returns the namespace of the selected context, for commands that use no cluster; `None` if the kubeconfig is
+/// unusable.
 pub fn context_namespace(flags: &GlobalArgs) -> Option<String> {
     let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags)).ok()?;
     flux_operator::cluster::kubeconfig::namespace(&config, flags.context.as_deref())
@@ -102,7 +104,8 @@ pub fn contexts(flags: &GlobalArgs) -> Vec<String> {
     config.map(|config| flux_operator::cluster::kubeconfig::contexts(&config)).unwrap_or_default()
 }
 
-/// Returns the contexts with the addresses of their servers. Later connections of the process use the kubeconfig as it was read here.
+/// Returns the contexts with the addresses of their servers. Later connections of the process use the kubeconfig as it
+/// was read here.
 ///
 /// # Errors
 /// Unreachable, when the kubeconfig cannot be used.
@@ -138,8 +141,8 @@ fn in_cluster() -> Option<InCluster> {
     Some(InCluster::new(host, environment::text(environment::SERVICE_PORT)?))
 }
 
-/// Reports retries, because a silent pause would look like a hang. Each problem is reported once and then from time to
-/// time, with the number of failed attempts of all requests that met it.
+/// Reports retries, because a silent pause would look like a hang. Each problem is reported at once and then at
+/// intervals, with the number of failed attempts of all requests with this problem.
 fn observer(quiet: bool) -> Option<RetryObserver> {
     const AGAIN: Duration = Duration::from_secs(5);
     let known: Mutex<HashMap<String, (u32, Instant)>> = Mutex::default();

@@ -1,4 +1,4 @@
-//! Turns a verdict about health into an exit code, in one place for every command.
+//! Maps a verdict about health to an exit code, for all commands.
 
 use flux_operator::inspect::diagnose::health::HealthVerdict;
 use flux_operator::inspect::diagnose::next_step::NextStep;
@@ -12,23 +12,23 @@ use crate::terminal::{CliError, Exit};
 /// How a command uses a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerdictUse {
-    /// It judges the installation, as `status` and `why` do.
+    /// The command judges the installation, like `status` and `why`.
     Judge,
-    /// `check`: a failed check has always ended with 1.
+    /// `check`, whose exit code for a failed check has always been 1.
     Check,
-    /// It waits for an object: one that cannot be there is missing.
+    /// The command waits for an object. If Flux is not installed, the object counts as missing.
     Wait,
-    /// It lists or writes objects regardless of their health.
+    /// The command lists or writes objects regardless of their health.
     List,
 }
 
-/// The exit code of a verdict.
+/// Returns the exit code for a verdict.
 pub fn exit_of(verdict: HealthVerdict, used: VerdictUse) -> Exit {
     match (verdict, used) {
         (HealthVerdict::Failing, VerdictUse::List) => Exit::Done,
         (HealthVerdict::Failing, VerdictUse::Check) => Exit::Failed,
         (HealthVerdict::Failing, VerdictUse::Judge | VerdictUse::Wait) => Exit::Unhealthy,
-        // The verdict is unknown where the caller may not read what decides it.
+        // The verdict is unknown if the user may not read the objects that decide it.
         (HealthVerdict::Unknown, _) => Exit::Denied,
         (HealthVerdict::NotInstalled, VerdictUse::Wait) => Exit::NotFound,
         (HealthVerdict::NotInstalled, _) => Exit::ApiMissing,
@@ -39,14 +39,14 @@ pub fn exit_of(verdict: HealthVerdict, used: VerdictUse) -> Exit {
     }
 }
 
-/// The error of a command that needs something of Flux where nothing of it is.
+/// Returns the error of a command that needs Flux on a cluster without it.
 pub fn not_installed(place: &str, destination: &Destination) -> CliError {
     let exit = exit_of(HealthVerdict::NotInstalled, VerdictUse::List);
     CliError::new(exit, format!("Flux is not installed in {place}"))
         .hint(format!("install it with `{}`", destination.command(&NextStep::ApplyInProcess)))
 }
 
-/// Whether nothing of Flux is in a cluster: known only where all that would show it may be read.
+/// Whether Flux is not installed at all; `false` if the user may not read everything that would show it.
 pub async fn is_without_flux(session: &Session<'_>) -> bool {
     let looked = from_cluster::collect(&session.cluster, is_installed).await;
     looked.is_ok_and(|looked| looked.refusals.is_empty() && !looked.value)

@@ -15,10 +15,10 @@ use crate::session::registries::RegistryArgs;
 use crate::terminal::{CliError, Shell, is_stdin, name_of_input, unopened};
 
 const INSTANCE: &str = "the FluxInstance";
-/// Verbs that read a FluxInstance from a file, and do the same for a ResourceSet when the noun says so.
+/// Verbs that read a FluxInstance from a file, or a ResourceSet with the noun `resourceset`.
 const SET_VERBS: [&str; 3] = ["build", "plan", "apply"];
 
-/// Returns the error for the problems of a manifest, one by one below what was attempted.
+/// Returns the error for a manifest, with each of its problems below the attempted operation.
 pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
     match error.problems() {
         [] => CliError::usage(attempted).caused_by(error),
@@ -33,7 +33,7 @@ pub async fn read_instance(filename: &Path, shell: &Shell) -> Result<InstanceMan
     read_instance_for(filename, None, shell).await
 }
 
-/// Like [`read_instance`], for a cluster whose context may have a namespace of its own.
+/// Like [`read_instance`], for a cluster whose context may have its own namespace.
 pub async fn read_instance_for(
     filename: &Path,
     context_namespace: Option<&str>,
@@ -110,7 +110,7 @@ fn instance_of(
 
 fn refused(error: &ManifestError, what: &str, command: &str) -> CliError {
     let failure = manifest_error(error, &format!("cannot read a FluxInstance from {what}"));
-    // The verb without its noun, which is the instance where none is typed.
+    // Only the verb is needed, because the hint contains another noun.
     let verb = command.split(' ').next().unwrap_or_default();
     match error {
         ManifestError::NoInstance { found }
@@ -133,7 +133,7 @@ pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Res
         |error: &(dyn std::error::Error + 'static)| CliError::usage(format!("cannot read {what}")).caused_by(error);
     if is_stdin(path) {
         let stdin = shell.stdin(content)?;
-        // Without a word the command would seem to hang.
+        // Without a message, the command would seem to hang.
         if stdin.is_terminal() {
             shell.status(&format!("reading {content} from the terminal; end with Ctrl-D"));
         }

@@ -74,7 +74,7 @@ pub struct PartialView<T> {
 }
 
 impl<T> PartialView<T> {
-    /// Returns the view, unless it is empty because something could not be read.
+    /// Returns the view, unless the view is empty and a read failed.
     pub fn unless_blind(mut self, is_empty: impl FnOnce(&T) -> bool) -> Result<Self, CliError> {
         if is_empty(&self.value) && !self.refusals.is_empty() {
             return Err(cli_error(&self.refusals.swap_remove(0)));
@@ -82,7 +82,7 @@ impl<T> PartialView<T> {
         Ok(self)
     }
 
-    /// Returns the value, unless it is empty because something could not be read.
+    /// Returns the value, unless the value is empty and a read failed.
     pub fn or_refusal(self, is_empty: impl FnOnce(&T) -> bool) -> Result<T, CliError> {
         self.unless_blind(is_empty).map(|viewed| viewed.value)
     }
@@ -94,15 +94,15 @@ impl<T> PartialView<T> {
     }
 }
 
-/// Warns of the parts that a view lacks because they could not be read.
+/// Warns about the reads that failed and left the view incomplete.
 pub fn warn_of_refusals<'a>(shell: &Shell, refusals: impl IntoIterator<Item = &'a ClusterError>) {
     for reason in reasons(refusals.into_iter().map(|refusal| &refusal.reason)) {
         shell.warn(&format!("incomplete: {reason}"));
     }
 }
 
-/// Returns the distinct reasons; if a user lacks the same right on several kinds in one place, one reason names them
-/// all.
+/// Returns the distinct reasons. If a user lacks the same right on several kinds in one place, a single reason names
+/// all of these kinds.
 fn reasons<'a>(refused: impl Iterator<Item = &'a Reason>) -> BTreeSet<String> {
     let mut others = BTreeSet::new();
     let mut denied: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
@@ -173,7 +173,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The namespace of a list: of the flag, else of the context; `None` is all of them.
+    /// Returns the namespace of a list: that of the flag, else that of the context; `None` for all namespaces.
     pub fn listed_namespace(&self, all_namespaces: bool) -> Option<String> {
         let flag = match self {
             Source::Cluster(session) => session.given_namespace(),
@@ -182,7 +182,8 @@ impl<'a> Source<'a> {
         flag.filter(|_| !all_namespaces)
     }
 
-    /// The namespace of an object that is named by its kind and name; `None`: the kind has none, or all of a dump.
+    /// Returns the namespace of an object that the user gives by kind and name; `None` for a cluster-scoped kind, or
+    /// for a whole dump.
     pub fn namespace_of(&self, resource: &ResourceType) -> Option<String> {
         match resource.namespaced {
             false => None,
@@ -219,7 +220,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether nothing of Flux is there: known only where all that would show it may be read.
+    /// Whether Flux is not installed at all; `false` if the user may not read everything that would show it.
     pub async fn is_not_installed(&self, shell: &Shell) -> bool {
         match self {
             Source::Dump(snapshot, _) => !why::is_installed(snapshot),
@@ -232,17 +233,17 @@ impl<'a> Source<'a> {
         format!("Flux is not installed in {}", self.place())
     }
 
-    /// The command that installs Flux where nothing of it is.
+    /// Returns the command that installs Flux on a cluster without it.
     pub fn install_command(&self) -> String {
         self.destination().command(&NextStep::ApplyInProcess)
     }
 
-    /// The error of a command that needs something of Flux where nothing of it is.
+    /// Returns the error of a command that needs Flux on a cluster without it.
     pub fn not_installed(&self) -> CliError {
         not_installed(&self.place(), &self.destination())
     }
 
-    /// Says that Flux is not installed, with the command that installs it; returns the exit code that follows.
+    /// Prints that Flux is not installed, with the command that installs it; returns the exit code.
     pub fn report_not_installed(&self, shell: &Shell) -> Exit {
         shell.status(&format!("{}; install it with `{}`", self.not_installed_text(), self.install_command()));
         exit_of(HealthVerdict::NotInstalled, VerdictUse::List)
@@ -355,7 +356,7 @@ impl<'a> Source<'a> {
         let error =
             CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
         let in_vain = namespace.filter(|_| resource.namespaced);
-        // A namespace with objects of the kind exists, so nothing needs to be asked about it.
+        // A namespace with objects of the kind exists, so the API server need not be asked about it.
         let in_vain = in_vain.filter(|namespace| !names.iter().any(|(place, _)| place.as_deref() == Some(*namespace)));
         let error = match (self, in_vain) {
             (Source::Cluster(session), Some(namespace)) => session.with_namespace_hint(error, namespace).await,
@@ -381,7 +382,7 @@ pub fn install_hint(resources: &[ResourceType]) -> String {
         Some([component]) => {
             format!("it comes with {component}: add that to spec.components of the instance, or install Flux")
         }
-        // More than these belong to no optional part of Flux.
+        // More than two missing components are not an optional part of Flux, so Flux itself is missing.
         Some(two @ [_, _]) => {
             format!(
                 "they come with {}: add those to spec.components of the instance, or install Flux",
@@ -407,7 +408,7 @@ fn component_of(resource: &ResourceType) -> Option<&'static str> {
 
 fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<Value> {
     match (snapshot.is_dump(), namespace) {
-        // Without `-n` the whole dump is searched.
+        // Without `-n`, the search covers the whole dump.
         (true, None) if resource.namespaced => {
             snapshot.list(resource, None).into_iter().find(|o| fields::name(o) == name).cloned()
         }
@@ -463,7 +464,7 @@ async fn read_dump_with(
     };
     let dump = if is_stdin(path) {
         let stdin = shell.stdin("the dump")?;
-        // A dump is never typed: the pipe is missing.
+        // Users do not type dumps, so the pipe is missing.
         if stdin.is_terminal() {
             return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
                 .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
@@ -474,7 +475,7 @@ async fn read_dump_with(
         shell.read_input("the dump", move || read(&place)).await?
     };
     let Dump { snapshot, unread, doubtful, hidden_folders } = dump.map_err(|e| failed(&e))?;
-    // A folder often holds files of other programs. They must not make the dump unreadable.
+    // A folder often contains files of other programs, which must not make the dump unreadable.
     if let Some(first) = unread.first() {
         let reason = first.source().map(|source| format!(": {source}")).unwrap_or_default();
         let files = if unread.len() == 1 { "1 file is" } else { &format!("{} files are", unread.len()) };
@@ -494,7 +495,7 @@ async fn read_dump_with(
     Ok(snapshot)
 }
 
-/// Errors about some of several names, while the others are shown.
+/// Errors about the missing ones of several names; the other objects are still shown.
 pub struct MissingNames {
     is_one: bool,
     errors: Vec<CliError>,
@@ -506,8 +507,8 @@ impl MissingNames {
         MissingNames { is_one: names == 1, errors: vec![] }
     }
 
-    /// Returns the result for one of the names. If it is missing and others are named, the error is kept for
-    /// [`MissingNames::told`].
+    /// Returns the result for one name. If its object is missing and the user gave several names, the error is kept for
+    /// [`MissingNames::warn`] and [`MissingNames::report`].
     ///
     /// # Errors
     /// Any other error.
@@ -532,12 +533,11 @@ impl MissingNames {
         self.errors.iter().for_each(|error| shell.warn(error.message()));
     }
 
-    /// Reports each kept error.
+    /// Reports each kept error except the last, which becomes the result of the command.
     ///
     /// # Errors
-    /// The last of them; otherwise the result of the command.
+    /// The last kept error.
     pub fn report(mut self, shell: &Shell, exit: Exit) -> Result<Exit, CliError> {
-        // The last error becomes the result of the command, which reports it.
         let Some(last) = self.errors.pop() else { return Ok(exit) };
         for error in &self.errors {
             shell.report(error);
@@ -553,7 +553,7 @@ fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
         kind.eq_ignore_ascii_case(word) || format!("{kind}s").eq_ignore_ascii_case(word)
     });
     let found = found.ok_or_else(|| CliError::usage(format!("no object of kind `{word}` in the dump")))?;
-    // A dump has no discovery, so the object that was found speaks for its kind.
+    // A dump has no discovery documents, so the found object is the only source for its kind.
     Ok(ResourceType {
         group: fields::group(found).to_owned().into(),
         version: fields::version(found).to_owned().into(),

@@ -47,7 +47,7 @@ impl RegistryArgs {
         let search_path = std::env::var_os(environment::PATH);
         let mut access = Access::new(RegistryCredentials::DockerFiles { paths: docker_config_files(), search_path });
         access.proxy = environment::proxy();
-        // Settings for all registries first: those of a single registry start from them.
+        // Settings for all registries come first, because the settings of a single registry start from them.
         for of_one in [false, true] {
             let is_due = |argument: &str| split(argument).0.is_some() == of_one;
             for argument in self.registry_ca.iter().filter(|argument| is_due(argument)) {
@@ -104,10 +104,10 @@ async fn read_text(path: &Path, shell: &Shell) -> Result<String, CliError> {
     text.map_err(|_| CliError::failed(format!("cannot read {}", path.display())).cause("it is not text in UTF-8"))
 }
 
-/// Docker's file, then Podman's; the first existing one counts.
+/// Returns the paths of Docker's file and of Podman's files; the first existing file is used.
 fn docker_config_files() -> Vec<PathBuf> {
     let variable = environment::path;
-    // As in docker: with the variable set, no other file counts.
+    // As in docker, no other file is used if the variable is set.
     if let Some(folder) = variable(environment::DOCKER_CONFIG) {
         return vec![folder.join("config.json")];
     }
@@ -119,11 +119,12 @@ fn docker_config_files() -> Vec<PathBuf> {
     in_home.into_iter().chain(of_podman.into_iter().flatten()).collect()
 }
 
-/// Default limit for reading a registry; `--timeout` overrides it. Writes may be large, so only silence is limited.
+/// Default limit for reading from a registry; `--timeout` overrides it. Writes may be large, so they have no limit as a
+/// whole, only for a silent connection.
 pub const READ_LIMIT: Option<Duration> = Some(fetch::TIME_LIMIT);
 
-/// Waits for the answer of a registry, and tells the user what it waits for. `attempted` describes the operation in the
-/// error when the time is up.
+/// Waits for the answer of a registry, and shows the user which answer it is waiting for. `attempted` describes the
+/// operation in the error after a timeout.
 pub async fn answer_of<T>(
     repository: &Repository,
     shell: &Shell,
@@ -176,8 +177,8 @@ fn with_next_step(error: CliError, reason: &Reason) -> CliError {
 /// The default artifact of instances. The embedded distribution has the same content.
 const DEFAULT_ARTIFACT: &str = "ghcr.io/controlplaneio-fluxcd/flux-operator-manifests";
 
-/// Whether the embedded distribution may replace an artifact that cannot be pulled. It may not for a digest, which
-/// means exact bytes.
+/// Whether the embedded distribution may replace an artifact that cannot be pulled. It must not replace an artifact
+/// with a digest, which means exact bytes.
 pub fn is_default_artifact(artifact: &str) -> bool {
     let reference = artifact.parse::<Reference>().ok().filter(|reference| reference.digest().is_none());
     reference.is_some_and(|reference| reference.repository.to_string() == DEFAULT_ARTIFACT)
@@ -235,7 +236,7 @@ impl SourceArgs {
                 let mut input = stdin.lock();
                 let head = fetch::read_head(&mut input).map_err(|error| unusable().caused_by(&error))?;
                 if fetch::is_head_of_packed(&head) {
-                    // It may contain images of a gigabyte and is read at random positions.
+                    // A packed file is read at random positions, and may contain a gigabyte of images.
                     let error = unusable().cause("a file of `distribution pack` cannot be read from a stream");
                     return Err(error.hint("give it as a file: --distribution FILE"));
                 }
@@ -288,7 +289,8 @@ impl SourceArgs {
         }
     }
 
-    /// Opens the last artifact of an instance from the cache; a read opens no connection for it.
+    /// Opens the last artifact of an instance from the cache, without a connection, because a read must not pull an
+    /// artifact.
     pub async fn open_cached(&self, artifact: &str, digest: &str) -> Option<Distribution> {
         let (reference, digest) = (artifact.parse::<Reference>().ok()?, digest.parse().ok()?);
         let fetcher = Fetcher { registries: None, cache: artifact_cache(), memory: None, key: None };

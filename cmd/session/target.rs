@@ -86,12 +86,12 @@ impl Target {
     }
 }
 
-/// The kind of ResourceSets, which the table has, too.
+/// Returns the kind ResourceSet.
 pub fn resource_set_kind() -> &'static FluxKind {
     kinds::of(GROUP, "ResourceSet").unwrap_or(&kinds::FLUX_KINDS[0])
 }
 
-/// The table of kinds starts with the FluxInstance; a test checks that.
+/// Returns the kind FluxInstance, which is also the first in the table of kinds.
 pub fn instance_kind() -> &'static FluxKind {
     kinds::of(GROUP, "FluxInstance").unwrap_or(&kinds::FLUX_KINDS[0])
 }

@@ -18,7 +18,7 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// Continuous changes are shown about this often.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Changes that are handled together: those that follow immediately, for at most a second.
+/// Changes that are handled together, because they follow each other immediately; for at most a second.
 pub struct Burst(Instant);
 
 impl Burst {
@@ -35,7 +35,7 @@ impl Burst {
 /// Resolves each time an object of the watched kinds changes.
 pub struct WatchWakeups {
     changes: BoxStream<'static, Result<(), ClusterError>>,
-    /// Number of kinds that may be watched, as far as known.
+    /// Number of kinds whose watch was not denied so far.
     watched: usize,
 }
 
@@ -58,9 +58,9 @@ impl WatchWakeups {
                 let mut follower = follower?;
                 match follower.try_next().await {
                     Ok(_) => Some((Some(Ok(())), Some(follower))),
-                    // It would be refused again.
+                    // A retry would be denied again.
                     Err(error) if error.category() == Category::Denied => Some((Some(Err(error)), None)),
-                    // Any other failure may pass, and the follower lists again.
+                    // Any other failure may be temporary, and the follower lists again.
                     Err(_) => Some((None, Some(follower))),
                 }
             })
@@ -70,11 +70,11 @@ impl WatchWakeups {
         Ok(WatchWakeups { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
     }
 
-    /// Waits for the next change and those that follow immediately; `false` when `--timeout` has passed, or the
-    /// reader of the output is gone. A kind that may not be watched is a warning.
+    /// Waits for the next change and the changes that follow immediately; `false` if `--timeout` has passed, or stdout
+    /// is lost. A kind that the user may not watch causes a warning.
     ///
     /// # Errors
-    /// Denied, if none of the kinds may be watched: nothing would ever change.
+    /// Denied, if the user may watch none of the kinds, because no change would ever be seen.
     pub async fn next(&mut self, shell: &Shell) -> Result<bool, CliError> {
         if shell.output_is_lost() {
             return Ok(false);
@@ -95,7 +95,7 @@ impl WatchWakeups {
                     }
                     shell.warn(&format!("cannot {}: {}", error.attempted, error.reason));
                 }
-                // Nothing is watched, so nothing will ever change.
+                // No kind is watched, so no change will ever arrive.
                 None => std::future::pending::<()>().await,
             }
             match burst.following(&mut self.changes).await {

@@ -1,6 +1,7 @@
-//! Our own symbols on a terminal without UTF-8.
+//! Symbols of this program on a terminal without UTF-8.
 
-/// Replaces our own symbols for a terminal without UTF-8, keeping the width; foreign text is unchanged.
+/// Replaces the symbols of this program for a terminal without UTF-8. The width does not change, and other text is
+/// kept.
 pub fn in_ascii(text: &str) -> String {
     let plain = |c| match c {
         '✔' => '+',

@@ -1,4 +1,5 @@
-//! Output of a command that runs for one cluster of several: kept, to be joined with what the other clusters gave.
+//! Output of a command that runs for one cluster of several. It is kept, and later joined with the output of the other
+//! clusters.
 
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -72,7 +73,7 @@ impl CollectedOutput {
         self.contents().printed.iter().map(text).collect()
     }
 
-    /// Returns what was printed, once.
+    /// Returns the printed output, once.
     pub fn take_printed(&self) -> Vec<PrintedPiece> {
         std::mem::take(&mut self.contents().printed)
     }

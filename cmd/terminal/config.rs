@@ -91,7 +91,7 @@ impl Glob {
         &self.0
     }
 
-    /// Reports whether a whole text fits.
+    /// Reports whether the pattern matches the whole text.
     pub fn matches(&self, text: &str) -> bool {
         glob::matches(&self.0, text)
     }
@@ -100,7 +100,8 @@ impl Glob {
 impl FromStr for Glob {
     type Err = String;
 
-    /// Other glob syntax is refused: taken literally it would protect nothing.
+    /// Other glob syntax is refused, because its characters would be taken literally, and the pattern would protect
+    /// nothing.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.chars().find(|c| "[]{}".contains(*c)) {
             None => Ok(Glob(text.to_owned())),
@@ -135,7 +136,8 @@ impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Text<F> {
 }
 
 impl Config {
-    /// Reads the user's file; a missing file counts as empty. `FLUX_OPERATOR_PROTECTED_CONTEXTS` replaces its list.
+    /// Reads the user's file; a missing file counts as empty. `FLUX_OPERATOR_PROTECTED_CONTEXTS` replaces the list of
+    /// protected contexts.
     ///
     /// # Errors
     /// Usage, with the line, if the file is invalid, the variable contains an invalid pattern, or a variable of this
@@ -182,14 +184,15 @@ impl Config {
         // A file that is empty or has only comments is null.
         serde_yaml::from_str::<Option<Config>>(text).map(Option::unwrap_or_default).map_err(|error| {
             let reported = error.to_string();
-            // For a duplicate key this library has no position, but the reader of manifests has that of the second one.
+            // For a duplicate key this library has no position, but the parser of manifests reports the position of the
+            // second key.
             let twice = || yaml::parse_documents(text).err()?.location().map(|place| place.line);
             let line = match reported.contains("duplicate field") {
                 true => twice(),
                 false => error.location().map(|place| place.line() as u64),
             };
             let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            // The library appends the position to its text, and has a word of Rust for a value.
+            // The library appends the position to its text, and calls an invalid value a variant, which is Rust's word.
             let reported = reported.split(" at line ").next().unwrap_or_default();
             format!("{line}{}", reported.replace("unknown variant ", "invalid value "))
         })
@@ -200,12 +203,12 @@ impl Config {
         Some(environment::configuration_folder()?.join("config.yaml"))
     }
 
-    /// Returns the pattern that protects a context, if one does.
+    /// Returns the pattern that protects a context, if any.
     pub fn protects(&self, context: &str) -> Option<&str> {
         self.protected_contexts.iter().map(|pattern| pattern.0.as_str()).find(|pattern| glob::matches(pattern, context))
     }
 
-    /// Replaces an alias in the place of the command by its words. `positional` finds the first word that is not a flag.
+    /// Replaces an alias in place of the command by its words. `positional` finds the first word that is not a flag.
     pub fn with_alias(
         &self,
         arguments: &[OsString],
@@ -227,7 +230,7 @@ impl Config {
         }
     }
 
-    /// Returns the output without a flag: from the environment, or else from this file.
+    /// Returns the default of `--output`: from the environment, or else from this file.
     pub fn usual_output(&self) -> Option<String> {
         environment::text(environment::OUTPUT).or_else(|| self.output.as_ref().map(|output| output.0.clone()))
     }
@@ -264,7 +267,8 @@ fn takes(command: &clap::Command, format: &str) -> bool {
     }
 }
 
-/// Only for an `--output` that the environment sets too; the others have different formats.
+/// Sets the default of `--output` only where the flag also reads the variable. Other `--output` flags have different
+/// formats.
 fn with_output(command: clap::Command, variable: Option<&str>, file: Option<&str>) -> clap::Command {
     let is_ours = |flag: &clap::Arg| {
         flag.get_id() == "output" && flag.get_env().is_some_and(|variable| variable == environment::OUTPUT)
@@ -326,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_protects_the_contexts_that_fit_it_whole() {
+    fn a_pattern_protects_contexts_whose_whole_name_matches() {
         let config =
             Config { protected_contexts: vec![Glob("prod-*".into()), Glob("eu?".into())], ..Config::default() };
         for (context, protected) in [

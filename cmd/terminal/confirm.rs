@@ -24,12 +24,12 @@ pub struct ConfirmArgs {
 pub enum Agreement<'a> {
     /// `y` or `yes`.
     Yes,
-    /// The name of a thing, typed in full: what it is, and how it is called.
+    /// A name that the user types in full, with the noun for the named thing.
     Name { of: &'a str, name: &'a str },
 }
 
-/// Asks on the terminal; in a protected context first for its name, whatever `--yes` says. Without a terminal the
-/// command stops with a hint to `--yes`.
+/// Asks for confirmation on the terminal. In a protected context, it first asks for the name of the context, even with
+/// `--yes`. Without a terminal the command fails with a hint.
 ///
 /// The terminal keeps its usual mode, so an interrupt need not restore anything.
 ///
@@ -42,7 +42,7 @@ pub async fn confirm(
     what: &str,
     agreement: Agreement<'_>,
 ) -> Result<(), CliError> {
-    // A wrong name is refused before any question: the user may be in another cluster than they think.
+    // A wrong name is refused before any question, because the user may have meant another cluster.
     check_named_context(args, context, what)?;
     // In a protected context `--yes` answers only the second question.
     if let Some((name, question, hint)) = question_of_context(shell, args, context, what) {
@@ -56,7 +56,8 @@ pub async fn confirm(
 
 const WITH_YES: &str = "repeat the command with --yes to go ahead";
 
-/// The question in a protected context, whose name is the answer, and the hint without a terminal.
+/// Returns the name of a protected context, the question for which that name is the answer, and the hint without a
+/// terminal.
 fn question_of_context<'a>(
     shell: &Shell,
     args: &ConfirmArgs,
@@ -68,7 +69,7 @@ fn question_of_context<'a>(
     Some((name, question, format!("repeat the command with --confirm-context {name} to go ahead")))
 }
 
-/// The first question that the flags leave open, and the hint without a terminal.
+/// Returns the first question that the flags do not answer, and the hint without a terminal.
 fn unanswered(shell: &Shell, args: &ConfirmArgs, context: Option<&str>, what: &str) -> Option<(String, String)> {
     let of_context = question_of_context(shell, args, context, what).map(|(_, question, hint)| (question, hint));
     of_context.or_else(|| (!args.yes).then(|| (what.to_owned(), WITH_YES.to_owned())))
@@ -79,8 +80,8 @@ fn cannot_ask(what: &str, hint: &str) -> CliError {
     CliError::usage(error).hint(hint)
 }
 
-/// Refuses a dry run where [`confirm`] would refuse the run. It does not ask: on a terminal the answer is not known yet, and the
-/// dry run passes.
+/// Refuses a dry run if [`confirm`] would refuse the real run. It asks no question: on a terminal the answer is not
+/// known yet, so the dry run passes.
 ///
 /// # Errors
 /// Usage, as the run.
@@ -116,7 +117,7 @@ pub fn can_ask(shell: &Shell) -> bool {
     std::io::stdin().is_terminal() && shell.stderr_is_terminal()
 }
 
-/// Asks a question whose usual answer is yes: an empty answer agrees.
+/// Asks a question with the default answer yes: an empty answer agrees.
 ///
 /// # Errors
 /// The input ends without an answer, or the answer cannot be read.
@@ -138,7 +139,7 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
     if agreed(answer.trim(), &agreement) { Ok(()) } else { Err(cancelled()) }
 }
 
-/// Reads one line. Ctrl-D is not an answer, so it cancels, also where an empty line would agree.
+/// Reads one line. Ctrl-D is not an answer, so it cancels the command, even if an empty line would agree.
 async fn read_answer(question: &str) -> Result<String, CliError> {
     {
         let mut stderr = std::io::stderr().lock();
@@ -154,7 +155,8 @@ async fn read_answer(question: &str) -> Result<String, CliError> {
         .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?
         .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?;
     if answer.is_empty() {
-        // The terminal shows nothing for Ctrl-D: without this the error would follow the question on its line.
+        // The terminal does not echo Ctrl-D, so without a line end the error would follow the question on the same
+        // line.
         let _ = writeln!(std::io::stderr());
         return Err(cancelled());
     }
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_keeps_within_80_columns_as_far_as_its_names_do() {
+    fn a_question_is_wrapped_at_80_columns_unless_a_name_is_longer() {
         let what = "delete kustomization/flux-system/podinfo (context production, https://10.0.0.1:6443): \
                     the context production is protected (prod*)";
         let lines = |width| question(what, &Agreement::Name { of: "context", name: "production" }, width);

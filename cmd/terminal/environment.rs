@@ -1,4 +1,4 @@
-//! Every environment variable the command reads.
+//! All environment variables that the program reads.
 //!
 //! Precedence: flag, then environment, then configuration file, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`
 //! and `HOME` mean what they mean everywhere.
@@ -15,11 +15,12 @@ pub const NAMESPACE: &str = "FLUX_OPERATOR_NAMESPACE";
 pub const OUTPUT: &str = "FLUX_OPERATOR_OUTPUT";
 /// Default of `--timeout`.
 pub const TIMEOUT: &str = "FLUX_OPERATOR_TIMEOUT";
-/// Contexts in which deleting wants the context's name, with commas between; replaces those of the configuration file.
+/// Contexts in which deleting requires the context's name, separated by commas; replaces the list of the configuration
+/// file.
 pub const PROTECTED_CONTEXTS: &str = "FLUX_OPERATOR_PROTECTED_CONTEXTS";
-/// Program that shows output longer than the screen; an empty text or `cat` for none.
+/// Pager for output longer than the screen; an empty value or `cat` disables it.
 pub const PAGER: &str = "FLUX_OPERATOR_PAGER";
-/// The same for every program.
+/// The pager that all programs use.
 pub const USUAL_PAGER: &str = "PAGER";
 /// The folder of configuration files.
 const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
@@ -27,9 +28,9 @@ const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The terminal type; `dumb` ones get lines instead of redrawn output.
 pub const TERM: &str = "TERM";
-/// The width of help texts where standard output is no terminal.
+/// The width of help texts if standard output is not a terminal.
 pub const COLUMNS: &str = "COLUMNS";
-/// Terminals that show links say here what they are.
+/// The name of the terminal program, which tells whether the terminal supports links.
 pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
 pub const VTE_VERSION: &str = "VTE_VERSION";
 pub const KONSOLE_VERSION: &str = "KONSOLE_VERSION";
@@ -40,7 +41,7 @@ pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 pub const RUST_LOG: &str = "RUST_LOG";
 /// Folders of plugins named `flux-operator-NAME` and of credential plugins.
 pub const PATH: &str = "PATH";
-/// Proxy for `https` servers; the lower-case spelling counts as well, as everywhere.
+/// Proxy for `https` servers; the lower-case spelling is read as well, as is usual.
 pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
 /// Proxy for `http` servers.
 pub const HTTP_PROXY: &str = "HTTP_PROXY";
@@ -50,7 +51,7 @@ pub const NO_PROXY: &str = "NO_PROXY";
 pub const DOCKER_CONFIG: &str = "DOCKER_CONFIG";
 /// Podman's file with the credentials of registries.
 pub const REGISTRY_AUTH_FILE: &str = "REGISTRY_AUTH_FILE";
-/// Folder of that file by default.
+/// Default parent folder of that file.
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// The folder of caches.
 const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
@@ -65,11 +66,11 @@ pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
 pub const RUNTIME_NAMESPACE: &str = "RUNTIME_NAMESPACE";
 /// Default of `controller --reporting-interval`.
 pub const REPORTING_INTERVAL: &str = "REPORTING_INTERVAL";
-/// Default of `controller --override-manager`, with commas between.
+/// Default of `controller --override-manager`, separated by commas.
 pub const OVERRIDE_MANAGERS: &str = "OVERRIDE_MANAGERS";
 /// Default of `controller --default-service-account`.
 pub const DEFAULT_SERVICE_ACCOUNT: &str = "DEFAULT_SERVICE_ACCOUNT";
-/// Address for a controller's notifications, whatever is installed.
+/// Address for a controller's notifications, regardless of installed controllers.
 pub const NOTIFICATION_CONTROLLER_ADDRESS: &str = "NOTIFICATION_CONTROLLER_ADDRESS";
 /// If set, a controller sends no notifications.
 pub const NOTIFICATIONS_DISABLED: &str = "NOTIFICATIONS_DISABLED";
@@ -79,35 +80,37 @@ pub fn is_dumb() -> bool {
     text(TERM).is_some_and(|terminal| terminal == "dumb")
 }
 
-/// Whether the locale is not UTF-8. An unset locale says nothing, because containers have none.
+/// Whether the locale is not UTF-8. An unset locale counts as UTF-8, because containers usually have none.
 pub fn is_ascii_only() -> bool {
     let locale = LOCALE.into_iter().find_map(text);
     locale.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"))
 }
 
-/// Returns the variable's text; an empty one counts as unset. A value that is not UTF-8 was refused before (see
+/// Returns the text of a variable; an empty value counts as unset. A value that is not UTF-8 was refused before (see
 /// [`variable_without_text`]).
 pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
-/// The path in a variable; an empty one counts as unset.
+/// Returns the path in a variable; an empty value counts as unset.
 pub fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// The program's folder for configuration: below `$XDG_CONFIG_HOME` or `~/.config`, on Windows below `%APPDATA%`.
+/// Returns the program's folder for configuration: below `$XDG_CONFIG_HOME` or `~/.config`, on Windows below
+/// `%APPDATA%`.
 pub fn configuration_folder() -> Option<PathBuf> {
     own_folder(XDG_CONFIG_HOME, ".config", APPDATA)
 }
 
-/// The program's folder for caches: below `$XDG_CACHE_HOME` or `~/.cache`, on Windows below `%LOCALAPPDATA%`.
+/// Returns the program's folder for caches: below `$XDG_CACHE_HOME` or `~/.cache`, on Windows below `%LOCALAPPDATA%`.
 pub fn cache_folder() -> Option<PathBuf> {
     own_folder(XDG_CACHE_HOME, ".cache", LOCALAPPDATA)
 }
 
 fn own_folder(xdg_variable: &str, below_home: &str, windows_variable: &str) -> Option<PathBuf> {
-    // A relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+    // The specification requires that relative paths are ignored:
+    // https://specifications.freedesktop.org/basedir-spec/latest/
     let named = path(xdg_variable).filter(|folder| folder.is_absolute());
     let of_system = if cfg!(windows) { path(windows_variable) } else { None };
     let below_home = || std::env::home_dir().map(|home| home.join(below_home));
@@ -116,7 +119,7 @@ fn own_folder(xdg_variable: &str, below_home: &str, windows_variable: &str) -> O
 
 /// Returns the pager and the variable that names it.
 pub fn pager() -> Option<(String, &'static str)> {
-    // Set but empty, the first one turns the second one off.
+    // `FLUX_OPERATOR_PAGER` overrides `PAGER` even if it is empty, so an empty value disables the pager.
     let variable = if std::env::var_os(PAGER).is_some() { PAGER } else { USUAL_PAGER };
     text(variable).filter(|pager| pager != "cat").map(|pager| (pager, variable))
 }
@@ -126,7 +129,7 @@ pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Variables whose text decides the behaviour of a command: treating one that is not UTF-8 as unset would do something
+/// Variables whose text decides the behaviour of a command. Treating a value that is not UTF-8 as unset would be
 /// unexpected.
 const TEXTS: [&str; 16] = [
     NAMESPACE,
@@ -167,7 +170,7 @@ pub fn proxy() -> ProxyEnvironment {
     }
 }
 
-/// Name of this machine: set by most shells, and by Windows.
+/// Variables with the name of this machine: most shells set the first, Windows the second.
 const HOSTNAME: [&str; 2] = ["HOSTNAME", "COMPUTERNAME"];
 
 /// Returns the name of this machine, for the holder of a lease.

@@ -34,11 +34,11 @@ pub enum Exit {
     ApiMissing,
     /// 401, 403, expired credentials.
     Denied,
-    /// The API server cannot be reached, TLS failed, or no kubeconfig and context name a cluster.
+    /// The API server cannot be reached, TLS failed, or the kubeconfig and context do not select a cluster.
     Unreachable,
     /// Timed out, or the object reports a failure.
     Unhealthy,
-    /// Some of several clusters could not be reached, and the others are well.
+    /// Some of several clusters could not be reached, and the command succeeded for the others.
     PartlyUnreachable,
     Interrupted,
 }
@@ -183,7 +183,7 @@ impl CliError {
         &self.hints
     }
 
-    /// Reports whether the end needs no words.
+    /// Reports whether the result has no message.
     pub fn is_silent(&self) -> bool {
         self.silent
     }
@@ -192,12 +192,12 @@ impl CliError {
         self.exit
     }
 
-    /// The hints in words.
+    /// Returns the hints as sentences.
     pub fn advice(&self, destination: &Destination, time_flag: &str) -> Vec<String> {
         self.hints.iter().map(|hint| hint.sentence(destination, time_flag)).collect()
     }
 
-    /// The error with its hints worded for this command line.
+    /// Returns the error with its hints worded for this command line.
     pub(super) fn for_flags(&self, flags: &GlobalArgs) -> CliError {
         let hints = self.advice(&flags.destination(), flags.time_flag()).into_iter().map(Hint::Words).collect();
         CliError { hints, ..self.clone() }
@@ -211,7 +211,7 @@ impl CliError {
         let _ = std::io::stderr().lock().write_all(as_started(&self.shown(structured, color)).as_bytes());
     }
 
-    /// The lines of the error.
+    /// Formats the error as text, or as JSON.
     pub(super) fn shown(&self, structured: bool, color: bool) -> String {
         if structured { self.json() } else { self.text(color) }
     }
@@ -243,7 +243,7 @@ impl CliError {
     }
 }
 
-/// A text without the numbers that Rust appends to messages of the operating system: ` (os error 2)`.
+/// Removes the numbers that Rust appends to messages of the operating system: ` (os error 2)`.
 pub(super) fn without_os_code(mut text: String) -> String {
     const BEGIN: &str = " (os error ";
     while let Some((start, length)) = text.find(BEGIN).and_then(|start| {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_the_operating_system_come_without_their_numbers() {
+    fn error_numbers_are_removed_from_messages_of_the_operating_system() {
         let missing = std::fs::read("/nonexistent/file").unwrap_err();
         let error = CliError::failed(format!("cannot read it: {missing}; again: {missing}")).caused_by(&missing);
         let error = error.cause(format!("tcp connect error: {}", std::io::Error::from_raw_os_error(111)));

@@ -1,4 +1,4 @@
-//! Flags every command knows: which cluster, how long, how loud.
+//! Flags of all commands: the cluster, time limits, and verbosity.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -96,7 +96,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "DURATION", env = environment::TIMEOUT, hide_env = true, help_heading = GENERAL)]
     pub timeout: Option<DurationArg>,
     /// Increase verbosity (-v steps, -vv requests)
-    // With kubectl's numbers as well, as in `-v=6`.
+    // kubectl's numbers are accepted as well, as in `-v=6`.
     #[arg(short, long, global = true, alias = "v", action = clap::ArgAction::Append, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = verbosity, value_name = "LEVEL", hide_possible_values = true, help_heading = GENERAL)]
     pub verbose: Vec<u8>,
     /// Print only data, warnings and errors
@@ -107,7 +107,8 @@ pub struct GlobalArgs {
     pub color: Color,
 }
 
-/// Reads kubectl's numbers: our own words come with one `v`, requests (kubectl's from 6 on) with two.
+/// Maps kubectl's numbers to levels of this program: 1 to 5 log steps, like `-v`; 6 and more also log requests, like
+/// `-vv`.
 fn verbosity(text: &str) -> Result<u8, std::num::ParseIntError> {
     Ok(match text.parse()? {
         0 => 0,
@@ -117,12 +118,12 @@ fn verbosity(text: &str) -> Result<u8, std::num::ParseIntError> {
 }
 
 impl GlobalArgs {
-    /// The cluster that the flags select, for further command lines.
+    /// Returns the flags that select the cluster, for further command lines.
     pub fn destination(&self) -> Destination {
         Destination { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
     }
 
-    /// The limit that ends a request first.
+    /// Returns the flag of the limit that ends a request first.
     pub fn time_flag(&self) -> &'static str {
         match &self.timeout {
             Some(whole) if whole.0 <= self.request_timeout.0 => TIMEOUT,

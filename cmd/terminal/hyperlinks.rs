@@ -1,5 +1,5 @@
-//! Links of terminals (OSC 8, <https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>): an address stays as it
-//! is written and can be clicked, also where it is broken over two lines.
+//! Links in terminals (OSC 8, <https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>). The text of an
+//! address is unchanged, and the address can be clicked even if it is wrapped over two lines.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ const BEGIN: &str = "\u{1b}]8;;";
 const END: &str = "\u{1b}\\";
 const SCHEME: &str = "https://";
 
-/// Whether the terminal shows links. There is no way to ask it, and one that does not know them may print the sequence, so
-/// only terminals that are known to support them get any.
+/// Whether the terminal supports links. A terminal cannot be asked, and a terminal without support may print the escape
+/// sequence, so only terminals that are known to support links get them.
 pub fn are_supported() -> bool {
     let text = |name| environment::text(name).unwrap_or_default();
     let programs = ["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby"];
     let terminals = ["kitty", "alacritty", "foot", "ghostty", "wezterm"];
     let term = text(environment::TERM);
-    // Inside tmux or screen the variables are those of the terminal outside.
+    // Inside tmux or screen, the variables describe the outer terminal.
     let is_multiplexed = term.starts_with("tmux") || term.starts_with("screen");
     !environment::is_dumb()
         && !is_multiplexed
@@ -27,7 +27,7 @@ pub fn are_supported() -> bool {
             || environment::is_set(environment::WT_SESSION))
 }
 
-/// Makes the addresses in a text links to themselves.
+/// Turns the addresses in a text into links.
 pub fn linked(text: &str) -> Cow<'_, str> {
     if !text.contains(SCHEME) {
         return Cow::Borrowed(text);
@@ -38,7 +38,7 @@ pub fn linked(text: &str) -> Cow<'_, str> {
         let is_part = |c: char| c.is_ascii_graphic() && !"\"'`<>()[]{}|\\^".contains(c);
         let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
         let (address, _) = from.split_at(end);
-        // A sentence may end behind an address.
+        // Punctuation after an address may belong to the sentence.
         let (address, after) = from.split_at(address.trim_end_matches(['.', ',', ';', '!', '?']).len());
         out.push_str(before);
         match address.len() > SCHEME.len() {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_link_to_itself_and_the_text_around_it_stays() {
+    fn an_address_becomes_a_link_and_the_surrounding_text_is_unchanged() {
         let link = |address: &str| format!("\u{1b}]8;;{address}\u{1b}\\{address}\u{1b}]8;;\u{1b}\\");
         let docs = "https://fluxcd.io/flux/components/source/";
         assert_eq!(linked(&format!("see {docs}.")), format!("see {}.", link(docs)));

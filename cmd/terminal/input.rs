@@ -12,12 +12,12 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The name of an input in messages.
+/// Returns the name of an input for messages.
 pub fn name_of_input(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// The error for a file of the command line that cannot be opened, with the nearest name where there is none.
+/// Returns the error for a file that cannot be opened. If the file does not exist, the error suggests the nearest name.
 pub fn unopened(path: &Path, error: &std::io::Error) -> CliError {
     let failure = CliError::usage(format!("cannot read {}", name_of_input(path))).caused_by(error);
     match suggested_file(path, error) {
@@ -37,7 +37,7 @@ fn nearest_file(path: &Path) -> Option<String> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(directory).ok()?.flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    // The order of a folder differs from machine to machine.
+    // The order of files in a folder differs between machines.
     names.sort_unstable();
     let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(path.with_file_name(name).display().to_string())
@@ -56,7 +56,7 @@ impl Shell {
         origin: &str,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, CliError> {
-        // This thread is left behind if the limit passes: a blocking read cannot be cancelled.
+        // After a timeout, this thread is left running, because a blocking read cannot be cancelled.
         let reading = tokio::task::spawn_blocking(read);
         let read = match &self.global.timeout {
             Some(limit) => {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_read_that_does_not_end_leaves_the_command_at_its_deadline() {
+    async fn a_read_that_does_not_end_stops_at_the_deadline() {
         let shell = Shell::of_flags(&["--timeout", "50ms"]);
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let error = shell.read_input("the pipe", move || receiver.recv()).await.unwrap_err();

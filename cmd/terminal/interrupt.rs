@@ -47,7 +47,8 @@ impl Interruption {
         *self.note() = Some(Note { goes_on: String::new(), resume: None });
     }
 
-    /// Notes a write or a file change: from now on an interrupt no longer claims that nothing was changed.
+    /// Notes a write or a file change. From now on, the message for an interrupt no longer claims that nothing was
+    /// changed.
     pub fn writes(&self) {
         self.has_written.store(true, Ordering::Relaxed);
         self.note().get_or_insert_with(|| Note {
@@ -67,9 +68,9 @@ impl Interruption {
         InterruptGuard(self)
     }
 
-    /// Resolves at the first Ctrl-C or SIGTERM, or when it is no longer delayed.
+    /// Resolves at the first Ctrl-C, SIGTERM or SIGHUP; if interrupts are delayed then, as soon as they are not.
     pub(super) async fn received(&self) {
-        // The signal counts even while it is held back: the command ends as soon as it may.
+        // A signal during a delay is not lost: the command ends when the delay ends.
         interrupted().await;
         // Waiting cannot fail, because `self` owns the sender.
         let _ = self.held.subscribe().wait_for(|held| !held).await;
@@ -94,7 +95,8 @@ impl Interruption {
     }
 }
 
-/// Resolves at the first Ctrl-C, SIGTERM or SIGHUP: a closed terminal also ends a run in an orderly way.
+/// Resolves at the first Ctrl-C, SIGTERM or SIGHUP. SIGHUP is included, so that a closed terminal ends a run
+/// gracefully.
 pub async fn interrupted() {
     #[cfg(unix)]
     {
@@ -115,8 +117,8 @@ pub async fn interrupted() {
     }
 }
 
-/// Whether the process was started to outlive its terminal, as by `nohup`: then SIGHUP is ignored. Listening for a
-/// signal would change that, so it is checked before; `false` if it cannot be checked.
+/// Whether the process was started with SIGHUP ignored, as by `nohup`, to outlive its terminal. A signal handler would
+/// change that, so this is checked before a handler is installed; `false` if it cannot be checked.
 #[cfg(unix)]
 fn hangs_on() -> bool {
     static IGNORED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
@@ -138,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupt_says_what_goes_on_and_how_to_resume() {
+    fn the_message_of_an_interrupt_names_the_continuing_work_and_how_to_resume() {
         let interruption = Interruption::default();
         assert_eq!(interruption.error().exit(), Exit::Interrupted);
         interruption.set("the operator continues", Some("flux-operator wait instance flux".into()));
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_first_write_no_message_says_that_nothing_was_changed() {
+    fn after_the_first_write_no_message_claims_that_nothing_was_changed() {
         let interruption = Interruption::default();
         assert!(interruption.error().text(false).contains("nothing was changed"));
         interruption.writes();

@@ -1,6 +1,6 @@
 //! JSONPath templates as kubectl reads them (<https://kubernetes.io/docs/reference/kubectl/jsonpath/>).
 //!
-//! The text around the braces is kubectl's own; the paths inside are RFC 9535 after kubectl's shorthands were expanded.
+//! The syntax around the braces is kubectl's. The paths inside are RFC 9535, after kubectl's shorthands are expanded.
 
 use jsonpath_rust::JsonPath;
 use serde_json::Value;
@@ -126,7 +126,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// `"\n"`: a quoted text with Go's escapes.
+/// Parses a quoted text with Go's escapes, such as `"\n"`.
 fn literal(expression: &str) -> Option<String> {
     let quote = expression.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inside = expression.strip_prefix(quote)?.strip_suffix(quote)?;

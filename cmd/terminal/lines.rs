@@ -11,7 +11,7 @@ use crate::output::wrap::wrapped;
 use crate::terminal::Shell;
 use flux_operator::format::harmless::on_one_line;
 
-/// Lines for a terminal, coloured where that is wanted.
+/// Lines for a terminal, with optional colour.
 pub struct Lines {
     width: Option<usize>,
     color: bool,

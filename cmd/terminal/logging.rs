@@ -20,12 +20,13 @@ use crate::terminal::{Color, environment};
 /// `-v` shows the program's steps, `-vv` its requests, `-vvv` everything; `RUST_LOG` overrides.
 pub fn init(verbose: u8, quiet: bool, color: Color) {
     let from_environment = std::env::var(environment::RUST_LOG).ok().filter(|f| !f.is_empty());
-    // A subscriber costs start-up time, which a silent command saves.
+    // A subscriber costs start-up time, so a command without a log has none.
     if from_environment.is_none() && (verbose == 0 || quiet) {
         return;
     }
     let directives = from_environment.unwrap_or_else(|| {
-        // kube logs unreadable answers with their whole content; our own client logs requests.
+        // kube is excluded, because it logs unreadable answers with their whole content. The client of this program
+        // logs requests.
         match verbose {
             1 => "flux_operator=info",
             2 => "flux_operator=debug",
@@ -75,7 +76,8 @@ pub enum Level {
 /// Sets up the log of a service: always on stderr; `RUST_LOG` overrides the level.
 pub fn init_service(level: Level, encoding: Encoding) {
     let from_environment = std::env::var(environment::RUST_LOG).ok().filter(|f| !f.is_empty());
-    // kube logs unreadable answers with their whole content; our own client logs requests.
+    // kube is excluded, because it logs unreadable answers with their whole content. The client of this program logs
+    // requests.
     let directives = from_environment.unwrap_or_else(|| match level {
         Level::Trace => "trace,kube_client=off".to_owned(),
         Level::Debug => "flux_operator=debug".to_owned(),
@@ -99,7 +101,7 @@ impl<W: Write> Write for RedactingWriter<W> {
     /// Each event arrives in one piece.
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
         self.0.write_all(shareable_line(&String::from_utf8_lossy(line)).as_bytes())?;
-        // The caller counts the bytes that it gave, and the redacted line may have fewer.
+        // The caller expects the number of bytes that it passed, but the redacted line may be shorter.
         Ok(line.len())
     }
 

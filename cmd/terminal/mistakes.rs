@@ -1,4 +1,4 @@
-//! Lines in the words of other programs, and the command lines that users mean.
+//! Recognises lines that are written for other programs or lack a flag, and suggests the intended command lines.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::input::positional::first_word;
 use crate::output::next_step::word as quoted;
 use crate::terminal::CliError;
 
-/// Words of kubectl, flux and helm that are none of ours, and the commands that are meant: `{}` are the words that follow. Of
-/// two rows that fit the first one holds.
+/// Words of kubectl, flux and helm that this program does not have, and the commands to suggest. `{}` stands for the
+/// words that follow. The first matching row is used.
 const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("push artifact", &["flux-operator artifact push {}"]),
     ("pull artifact", &["flux-operator artifact pull {}"]),
@@ -57,9 +57,9 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("create secret docker-registry", &["flux-operator create secret registry {}"]),
     ("create secret generic", &["flux-operator create secret basic-auth", "kubectl create secret generic {}"]),
 ];
-/// Our verb for one of fo-cli that has the same nouns.
+/// Verbs of fo-cli with the same nouns as a verb of this program, and that verb.
 const RENAMED_VERBS: &[(&str, &str)] = &[("distro", "distribution")];
-/// Flags of kubectl, flux and fo-cli below one verb, and what is meant.
+/// Flags that other programs have for a verb, and the hint for each.
 const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
     ("get", &["--status-selector"], "lists are filtered with `flux-operator get all --ready-status False`"),
     ("logs", &["-A", "--all-namespaces"], "`flux-operator logs` shows the controllers of every namespace already"),
@@ -70,27 +70,28 @@ const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
         "a version or revision of `flux-operator get history` is given with --to: `flux-operator rollback --to v2.9.2`",
     ),
 ];
-/// Flags whose value is typed without the flag, in the order in which they are meant: of a version, of a file or folder that
-/// exists, and of one that does not.
+/// Flags that users forget before a value, by priority: before a version, before an existing file or folder, and before
+/// a missing one.
 const FLAGS_OF_VERSIONS: &[&str] = &["version", "to"];
 const FLAGS_OF_INPUTS: &[&str] = &["filename", "path", "output"];
 const FLAGS_OF_OUTPUTS: &[&str] = &["output"];
 /// Value names of flags that take a path. `--output` is a format on most commands.
 const PATH_VALUES: &[&str] = &["FILE", "PATH", "DIR", "FOLDER"];
-/// The beginning of flags of the instance in fo-cli, and not here.
+/// The prefix of fo-cli's flags for the instance. The flags of this program have no prefix.
 const OF_INSTANCE: &str = "--instance-";
-/// flux's flags for a deletion without confirmation, and ours. They get a hint instead of being accepted: `--silent`
-/// sounds like `--quiet`, and must not delete anything unasked.
+/// flux's flags for a deletion without confirmation, and this program's flag. flux's flags only get a hint, because
+/// `--silent` sounds like `--quiet` and must not skip the confirmation.
 const WITHOUT_CONFIRMATION: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
 /// Flags of every command whose values are not shown.
 const SECRETS: [&str; 2] = ["--token", "--kube-token"];
-/// Our verb for a word of another program.
+/// Returns the verb of this program for a word of another program.
 pub fn verb_of(word: &str) -> Option<&'static str> {
     let (_, templates) = WORDS_OF_OTHERS.iter().find(|(words, _)| *words == word)?;
     templates.first()?.strip_prefix("flux-operator ")?.split(' ').next()
 }
 
-/// Says of a line that clap refuses what its writer knows from elsewhere, and how it is written here.
+/// Returns the error for a refused line that another program would accept, or that lacks a flag, with a hint how to
+/// write it.
 pub fn explained(error: &clap::Error, arguments: &[OsString], commands: fn() -> Command) -> Option<CliError> {
     let refused = refused(error)?;
     let tree = &commands();
@@ -111,7 +112,7 @@ pub fn explained(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     hint.map(|hint| CliError::usage(first).hint(hint))
 }
 
-/// The words of a line as they may be shown again.
+/// Returns the words of a line with the values of tokens replaced, so that the line can be printed.
 fn without_secrets(arguments: &[OsString]) -> Vec<String> {
     let mut words: Vec<String> = vec![];
     for argument in arguments {
@@ -127,13 +128,13 @@ fn without_secrets(arguments: &[OsString]) -> Vec<String> {
     words
 }
 
-/// The word that clap stumbled over.
+/// Returns the word that clap refused.
 fn refused(error: &clap::Error) -> Option<String> {
     let kind = match error.kind() {
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::ValueValidation => ContextKind::InvalidValue,
-        // No word is wrong, but one may be in the place of another.
+        // No word is refused, but a word may have been taken for another argument.
         ErrorKind::MissingRequiredArgument => return Some(String::new()),
         _ => return None,
     };
@@ -143,7 +144,7 @@ fn refused(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// A command that is meant, or several.
+/// Formats a suggestion of one or more commands.
 fn meant(lines: &[String]) -> String {
     format!("did you mean {}?", alternatives(lines))
 }
@@ -152,10 +153,10 @@ fn alternatives(lines: &[String]) -> String {
     lines.iter().map(|line| format!("`{}`", line.trim_end())).collect::<Vec<_>>().join(" or ")
 }
 
-/// A line of words.
+/// The words of a line.
 struct TypedLine {
     words: Vec<String>,
-    /// The position of its first word that is no flag.
+    /// The position of the verb, which is the first word that is not a flag.
     verb: usize,
 }
 
@@ -168,7 +169,8 @@ impl TypedLine {
         self.words.iter().skip(self.verb).position(|one| one == word).map(|at| at + self.verb)
     }
 
-    /// Templates with the words from a position on; flags that stand before the verb are ours, and follow our own name.
+    /// Fills templates with the words from a position on. Flags before the verb belong to this program, so they follow
+    /// its name.
     fn filled(&self, templates: &[&str], from: usize) -> String {
         meant(&self.lines(templates, from))
     }
@@ -188,14 +190,15 @@ impl TypedLine {
         templates.iter().map(fill).collect()
     }
 
-    /// A file without `-f`.
+    /// Suggests `-f` before a file.
     fn file(&self, word: &str, is_value_of_flag: bool, tree: &Command) -> Option<String> {
         let has_file = |one: &String| one.starts_with("--file") || (one.starts_with("-f") && !one.starts_with("--"));
         // The line already has a file.
         if self.words.iter().any(has_file) {
             return None;
         }
-        // A refused value may belong to any flag, so an existing file of that name proves nothing there.
+        // A refused value may belong to any flag, so an existing file with its name does not prove that a file is
+        // meant.
         let is_file = is_manifest(word) || (!is_value_of_flag && Path::new(word).is_file());
         let verb = tree.find_subcommand(self.verb()).filter(|_| is_file)?;
         verb.get_arguments().find(|argument| argument.get_long() == Some("filename"))?;
@@ -206,7 +209,7 @@ impl TypedLine {
         Some(format!("a file is given with -f: flux-operator {}", line.join(" ")))
     }
 
-    /// `status --contexts a b`: words where `--contexts` takes one.
+    /// Explains `--contexts` for several words, as in `status --contexts a b`.
     fn several_contexts(&self, word: &str) -> Option<String> {
         let at = self.position(word).filter(|_| !word.starts_with('-'))?;
         let before = self.words.get(..at)?;
@@ -219,9 +222,9 @@ impl TypedLine {
         })
     }
 
-    /// `bundle out.tar.gz`, `distribution images 2.9.4`: a value without its flag.
+    /// Suggests the flag for a value without one, as in `bundle out.tar.gz` or `distribution images 2.9.4`.
     fn missing_flag(&self, word: &str, kind: ErrorKind, tree: &Command) -> Option<String> {
-        // In the place of a noun only a path is sure not to be a mistyped one.
+        // In place of a noun, any word but an existing path may be a mistyped noun.
         let is_value =
             kind == ErrorKind::UnknownArgument || (kind == ErrorKind::InvalidSubcommand && Path::new(word).exists());
         let at = self.position(word).filter(|_| is_value && !word.starts_with('-'))?;
@@ -246,7 +249,7 @@ impl TypedLine {
             .find_map(|flag| command.get_arguments().find(|one| one.get_long() == Some(flag)).filter(takes_it))?;
         let long = format!("--{}", flag.get_long()?);
         let typed = flag.get_short().map_or_else(|| long.clone(), |short| format!("-{short}"));
-        // The flag is there, so this word is something else.
+        // The line already has the flag, so the word has another meaning.
         if self.words.iter().any(|one| one.starts_with(&long) || (*one == typed)) {
             return None;
         }
@@ -255,7 +258,7 @@ impl TypedLine {
         Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }
 
-    /// `logs --kind=Kustomization --name=app`, as flux has it.
+    /// Suggests `logs KIND/NAME` for flux's `logs --kind=Kustomization --name=app`.
     fn log_flags(&self, refused: &str) -> Option<String> {
         let value = |flag: &str| {
             let at = self.words.iter().position(|word| word.split('=').next() == Some(flag))?;
@@ -274,13 +277,13 @@ impl TypedLine {
         WORDS_OF_OTHERS.iter().find_map(|(words, templates)| {
             let words: Vec<&str> = words.split(' ').collect();
             let end = self.verb + words.len();
-            // clap must have refused this word, not a later one; two words are clear by themselves.
+            // For a row of one word, clap must have refused that word, not a later word. Two words are unambiguous.
             let typed = self.words.get(self.verb..end).filter(|_| words.len() > 1 || at.is_some_and(|at| at < end))?;
             typed.iter().eq(&words).then(|| self.filled(templates, end))
         })
     }
 
-    /// `distro images --version 2.9`.
+    /// Suggests this program's verb, as for `distro images --version 2.9`.
     fn renamed_verb(&self, word: &str) -> Option<String> {
         let (_, ours) = RENAMED_VERBS.iter().find(|(theirs, _)| *theirs == word && *theirs == self.verb())?;
         let mut words = self.words.clone();
@@ -288,7 +291,7 @@ impl TypedLine {
         Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }
 
-    /// `get all --status-selector`, `install --instance-sync-url`.
+    /// Returns the hint for a flag of another program: `get all --status-selector`, `install --instance-sync-url`.
     fn flag_of_others(&self, flag: &str, tree: &Command) -> Option<String> {
         if let Some(rest) = flag.strip_prefix(OF_INSTANCE).filter(|_| self.verb() == "install") {
             let install = tree.find_subcommand(self.verb())?;
@@ -304,7 +307,7 @@ impl TypedLine {
         FLAGS_OF_OTHERS.iter().find(is_it).map(|(.., reported)| (*reported).to_owned())
     }
 
-    /// `delete ks app --silent`.
+    /// Suggests `--yes` for flux's flags, as in `delete ks app --silent`.
     fn flag_without_confirmation(&self, flag: &str, tree: &Command) -> Option<String> {
         let (flags, ours) = WITHOUT_CONFIRMATION;
         let at = self.position(flag).filter(|_| flags.contains(&flag))?;
@@ -333,7 +336,7 @@ pub fn no_file(word: &str) -> Result<String, String> {
 /// Reads a kind where a file may be given as well.
 ///
 /// # Errors
-/// The name of a file, also of one that only exists.
+/// The name of a manifest, or of any existing file.
 pub fn no_existing_file(word: &str) -> Result<String, String> {
     if Path::new(word).is_file() { Err(NAME_OF_FILE.to_owned()) } else { no_file(word) }
 }

@@ -1,4 +1,4 @@
-//! `-o`, sorting, filters and labels: prints a list as the user wants it.
+//! Prints a list in the user's format: `-o`, sorting, filters and labels.
 
 use flux_operator::format::nearest::nearest;
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub enum Format {
     Table,
     Wide,
     Json,
-    /// JSON with a value a line: the items of a list, the clusters of a fleet.
+    /// JSON with one value per line: an item of a list, or a cluster of a fleet.
     JsonLines,
     Yaml,
     Name,
@@ -83,7 +83,7 @@ pub fn without_names(flag: clap::Arg) -> clap::Arg {
     flag.help("Format: table, json, jsonl, yaml or jsonpath=TEMPLATE").add(ArgValueCandidates::new(formats))
 }
 
-/// The `-o` of a view that says more with `wide`, for [`clap::Command::mut_arg`].
+/// The `-o` of a view that shows more with `wide`, for [`clap::Command::mut_arg`].
 pub fn with_wide(flag: clap::Arg) -> clap::Arg {
     flag.help("Format: table, wide, json, jsonl, yaml, name or jsonpath=TEMPLATE")
 }
@@ -174,12 +174,12 @@ impl OutputArgs {
         !matches!(self.output, Format::Table | Format::Wide | Format::Name) || self.sort_by_path().is_some()
     }
 
-    /// Whether names are printed, and nothing but the name decides which.
+    /// Whether only names are printed, and no filter needs more than the name.
     pub fn wants_names_only(&self) -> bool {
         matches!(self.output, Format::Name) && self.filter.is_empty() && self.ready_status.is_empty()
     }
 
-    /// Whether the readiness of rows is printed or decides which rows are.
+    /// Whether rows are printed with their readiness, or filtered or sorted by a column.
     pub fn shows_readiness(&self) -> bool {
         matches!(self.output, Format::Table | Format::Wide)
             || !self.filter.is_empty()
@@ -218,7 +218,8 @@ impl OutputArgs {
         if self.sort_by_path().is_some() {
             let template = PathTemplate::parse(&jsonpath::as_template(key))
                 .map_err(|e| CliError::usage(format!("cannot sort by {key}")).caused_by(&e))?;
-            // kubectl refuses such a path as well: a mistyped field must not look like a sorted list.
+            // A path without any value is refused, as in kubectl, because the result of a mistyped field would look
+            // like a sorted list.
             if !listing.items.is_empty() && listing.items.iter().all(|item| template.values(&item.value).is_empty()) {
                 return Err(CliError::usage(format!("cannot sort by {key}: nothing in the list has it"))
                     .hint("`-o json` shows all fields"));
@@ -242,7 +243,7 @@ fn compare(a: &[&Value], b: &[&Value]) -> std::cmp::Ordering {
         (Some(a), Some(b)) => a.total_cmp(&b),
         _ => match (text(a), text(b)) {
             (Some(a), Some(b)) => a.cmp(&b),
-            // false sorts before true: values that are missing come last.
+            // `false` sorts before `true`, so missing values come last.
             (a, b) => a.is_none().cmp(&b.is_none()),
         },
     }
@@ -260,10 +261,10 @@ fn column(listing: &Listing, name: &str) -> Result<usize, CliError> {
     })
 }
 
-/// Rows that are held back, so that the columns of all kinds have the same width; a longer list is printed as it
-/// arrives.
+/// Limit for rows that are held back, so that the columns of all kinds have the same width. A longer list is printed
+/// page by page.
 const HELD_ROWS: usize = 10_000;
-/// Fewer rows need no sums.
+/// A table with at most this many rows has no line with sums.
 const ROWS_WITHOUT_SUMS: usize = 10;
 
 /// Counts of readiness.
@@ -317,7 +318,7 @@ pub struct ListPrinter<'a> {
 }
 
 impl<'a> ListPrinter<'a> {
-    /// `namespaces` tells whether several namespaces are listed; ages count until `now`.
+    /// `namespaces` is true if several namespaces are listed; ages count until `now`.
     pub fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool, now: Timestamp) -> Self {
         let wide = matches!(args.output, Format::Wide);
         let columns: Vec<usize> = listing
@@ -329,7 +330,7 @@ impl<'a> ListPrinter<'a> {
             .collect();
         let mut headings: Vec<Heading> =
             columns.iter().filter_map(|i| listing.columns.get(*i)).map(Heading::from).collect();
-        // A message stays last, where it may be wrapped.
+        // A column of messages remains the last, where its text can be wrapped.
         let labels_at = headings.len() - usize::from(headings.last().is_some_and(|h| h.name == "MESSAGE"));
         let label_headings = args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase());
         let all_labels = args.show_labels.then(|| "LABELS".to_owned());
@@ -381,7 +382,8 @@ impl<'a> ListPrinter<'a> {
         }
     }
 
-    /// Takes a page of filtered rows, and prints what need not be held back. [`ListPrinter::flush`] ends the list.
+    /// Adds a page of filtered rows, and prints the rows that need not be held back. [`ListPrinter::flush`] ends the
+    /// list.
     pub fn page(&mut self, listing: &Listing) -> Result<(), CliError> {
         if !matches!(self.args.output, Format::Table | Format::Wide) {
             self.shell.print_in_colour(&self.lines(listing)?);
@@ -396,7 +398,7 @@ impl<'a> ListPrinter<'a> {
         Ok(())
     }
 
-    /// Prints the rows that were held back. Prints nothing without rows.
+    /// Prints the rows that were held back, if any.
     pub fn flush(&mut self) {
         let held = std::mem::take(&mut self.held);
         match self.shell.collected() {
@@ -417,8 +419,8 @@ impl<'a> ListPrinter<'a> {
     }
 }
 
-/// Prints a whole list with ages until `now`. `single`: one object was requested by name, which JSON and YAML print without
-/// a list.
+/// Prints a whole list with ages until `now`. With `single`, the user requested one object by name, which JSON and YAML
+/// print without a list.
 pub fn print_list(
     shell: &Shell,
     args: &OutputArgs,
@@ -445,7 +447,7 @@ pub fn print_list(
                 _ => {
                     let items: Vec<Value> = listing.items.into_iter().map(|item| item.value).collect();
                     if listing.kind == "List" {
-                        // The list that kubectl prints, so that scripts for its output work here.
+                        // The same list object as kubectl prints, so that scripts written for kubectl's output work.
                         json!({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}})
                     } else {
                         json!({"kind": listing.kind, "items": items})
@@ -539,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_json_hold_a_value_each() {
+    fn each_line_of_json_lines_is_one_value() {
         let value = json!({"a": [1, "x\ny"]});
         assert_eq!(document(&value, &Format::JsonLines).unwrap(), "{\"a\":[1,\"x\\ny\"]}\n");
     }

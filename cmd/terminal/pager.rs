@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::terminal::environment;
 
-/// Commands that print and end. Others ask, follow, or write in the meantime.
+/// Commands that only print and end. Other commands ask questions, follow changes, or write while they print.
 const READS: [&str; 17] = [
     "get",
     "tree",
@@ -25,21 +25,21 @@ const READS: [&str; 17] = [
     "export",
     "config",
 ];
-/// Flags of commands that do not end by themselves.
+/// Flags with which a command does not end on its own.
 const FOLLOWS: [&str; 2] = ["watch", "follow"];
 
-/// Whether a command may have a pager. `command` are its words, `given` the flags of the line.
+/// Whether a command may use a pager. `command` are its words, `given` the flags of the line.
 pub fn fits(command: &str, given: &[String]) -> bool {
     let verb = command.split(' ').next().unwrap_or_default();
     READS.contains(&verb) && !given.iter().any(|flag| FOLLOWS.contains(&flag.as_str()))
 }
 
-/// Shows a text in the pager of the environment; false if it was not shown because it fits the screen or because there is
-/// no such program.
+/// Shows a text in the user's pager; `false` if the text fits the screen, or if the pager is not set or cannot be
+/// started.
 pub fn show(text: &[u8]) -> bool {
     let Some((pager, _)) = environment::pager() else { return false };
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
-    // Exactly as many lines as rows do not fit: the prompt needs the last row.
+    // A text with as many lines as the screen has rows does not fit, because the prompt needs the last row.
     if rows().is_none_or(|rows| lines < rows) {
         return false;
     }
@@ -48,12 +48,12 @@ pub fn show(text: &[u8]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped());
     if !environment::is_set("LESS") {
-        // As git does: end at once where it fits, show colours, keep the text on the screen.
+        // The same options as git's: quit if the text fits, show colours, keep the text on the screen.
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        // A pager that the user leaves early closes the pipe. That is not an error.
+        // If the user quits the pager early, the pipe is closed. That is not an error.
         let _ = stdin.write_all(text);
     }
     // The pager's exit code says nothing about the command.
@@ -61,7 +61,7 @@ pub fn show(text: &[u8]) -> bool {
     true
 }
 
-/// The lines of the terminal.
+/// Returns the number of rows of the terminal.
 #[cfg(unix)]
 fn rows() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;

@@ -91,10 +91,10 @@ const KEY_WIDTH: usize = 32;
 
 impl Progress {
     pub fn new(shell: &Shell, mode: ProgressMode) -> Self {
-        // With structured errors stderr holds nothing but JSON.
+        // With structured errors, stderr must contain only JSON.
         let talkative = !shell.global().quiet && !shell.has_structured_errors();
         if shell.collected().is_some() {
-            // Progress of one cluster would look like progress of all of them.
+            // The progress of one cluster would look like the progress of all clusters.
             return Progress { renderer: Renderer::Silent, lines: HashMap::new(), raw: false };
         }
         if mode != ProgressMode::None {
@@ -103,11 +103,11 @@ impl Progress {
         // A terminal without cursor movement gets a line for every change.
         let can_redraw = !environment::is_dumb();
         let renderer = match mode {
-            // A mode that was given by name holds in spite of `--quiet`.
+            // An explicit mode overrides `--quiet`.
             ProgressMode::Json => Renderer::Json,
             ProgressMode::Plain => Renderer::Plain,
             ProgressMode::Auto
-                // The log lines of `-v` would tear live lines apart.
+                // The log lines of `-v` would break live lines.
                 if talkative && can_redraw && shell.stderr_is_terminal() && shell.global().verbosity() == 0 =>
             {
                 let target = ProgressDrawTarget::stderr_with_hz(10);
@@ -132,7 +132,7 @@ impl Progress {
 
     /// Shows that a line failed, if no error follows directly.
     pub fn fail(&mut self, key: &str, text: &str) {
-        // Plain lines stay on the screen, where the error that follows repeats the text.
+        // The error that follows contains the same text. Plain lines cannot be removed, so the text would appear twice.
         if !matches!(self.renderer, Renderer::Plain) {
             self.set(key, State::Failed, text);
         }
@@ -150,7 +150,7 @@ impl Progress {
         let bar = match &self.renderer {
             Renderer::Live(all, width) => {
                 let bar = bar.unwrap_or_else(|| {
-                    // The bar is complete before it is added, because adding it draws it.
+                    // The bar is configured before it is added, because adding a bar draws it.
                     let bar =
                         ProgressBar::new_spinner().with_prefix(shown(&cut(key, *width))).with_message(shown(&text));
                     bar.set_style(style(state));
@@ -195,7 +195,7 @@ impl Progress {
 
     /// Prints a value as a line of JSON; then nothing else is printed.
     pub fn json(&mut self, value: &impl serde::Serialize) {
-        // Values of the library can always be serialised.
+        // Values of the library always serialise.
         if let Ok(line) = serde_json::to_string(value) {
             write_line(&line);
         }

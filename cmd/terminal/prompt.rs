@@ -1,4 +1,4 @@
-//! Secrets from outside: a hidden prompt, standard input, a file, a variable. They never appear in logs or errors.
+//! Reads secrets from a hidden prompt, standard input, a file or a variable. They never appear in logs or errors.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -27,8 +27,8 @@ impl SecretSource {
     /// Reads the secret; `flag` is the flag's name for messages.
     ///
     /// # Errors
-    /// Usage: the file cannot be read, or the source has too many lines, or is not text; failed: standard input cannot be
-    /// read.
+    /// Usage: the file cannot be read, or the source has too many lines, or is not text; failed: standard input cannot
+    /// be read.
     pub async fn read(&self, shell: &Shell, flag: &str, lines: SecretLines) -> Result<SecretText, CliError> {
         match self {
             // In other programs a dash means standard input. Taken literally it would become the password.
@@ -37,7 +37,8 @@ impl SecretSource {
                     .hint(format!("read it from standard input with --{flag}-stdin")))
             }
             SecretSource::Flag(text) => {
-                // Documented command lines use the flag, so scripts have it: only a person is warned.
+                // Documented command lines use the flag, so scripts use it, too. Only a person at a terminal gets a
+                // warning.
                 if shell.stderr_is_terminal() {
                     shell.warn(&format!(
                         "other users of this machine can see --{flag} while the command runs: \
@@ -141,10 +142,10 @@ async fn hidden(prompt: String) -> Result<SecretText, CliError> {
     }
 }
 
-/// Keeps the terminal from showing and obeying typed characters until it is dropped; then it restores the mode and ends
-/// the prompt's line.
+/// Disables echo and control characters of the terminal until it is dropped; then it restores the mode and ends the
+/// prompt's line.
 ///
-/// The library would do this in its own thread, which a signal leaves behind. It gets plain files, so that only this
+/// The library would do this on its own thread, which does not end at a signal. It gets plain files, so that only this
 /// type changes the terminal.
 #[cfg(unix)]
 struct QuietTerminal {
@@ -183,7 +184,7 @@ impl Drop for QuietTerminal {
         use rustix::termios::{OptionalActions, tcsetattr};
         // A closed terminal needs no restoring.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
-        // Enter was not shown, so the cursor still stands behind the prompt.
+        // Enter was not echoed, so the cursor is still behind the prompt.
         let _ = io::Write::write_all(&mut &self.terminal, b"\n");
     }
 }
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_line_end_is_taken_off() {
+    fn only_the_last_line_end_is_removed() {
         for (input, secret) in
             [("a b ", "a b "), (" a\n", " a"), ("a\r\n", "a"), ("\t\n", "\t"), ("", ""), ("\n", ""), ("ü\n", "ü")]
         {
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_key_of_several_lines_is_kept_whole_where_it_may_be() {
+    fn a_json_key_may_have_several_lines_where_allowed() {
         let key = "{\n  \"type\": \"service_account\",\n  \"private_key\": \"-----BEGIN\\nMIIE\\n\"\n}";
         let read = |text: &str, lines| without_line_end(text.as_bytes(), "x", lines).ok();
         for end in ["", "\n", "\r\n"] {

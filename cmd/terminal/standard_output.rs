@@ -22,10 +22,11 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
-/// Returns the error of a failed write; `None` if the reader closed the pipe (`… | head -1`), because it has everything
-/// it wants.
+/// Returns the error of a failed write; `None` if the reader closed the pipe (`… | head -1`), because then it needs no
+/// more output.
 pub fn failure(error: &io::Error) -> Option<CliError> {
-    // Windows reports a reader that is gone by a second number as well, ERROR_PIPE_NOT_CONNECTED, which Rust does not know.
+    // For a closed pipe, Windows also uses a second error, ERROR_PIPE_NOT_CONNECTED, which Rust does not map to
+    // `BrokenPipe`.
     let is_closed_pipe =
         error.kind() == io::ErrorKind::BrokenPipe || (cfg!(windows) && error.raw_os_error() == Some(233));
     (!is_closed_pipe).then(|| CliError::failed("cannot write to standard output").caused_by(error))

@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// The words of the topics, what each is about, and its page. `help topics` lists them.
+/// The topics: word, description and page. `help topics` lists them.
 const TOPICS: [(&str, &str, &str); 4] = [
     ("exit-codes", "How a command ends", EXIT_CODES),
     ("environment", "Variables that the program reads", ENVIRONMENT),

@@ -1,4 +1,5 @@
-//! Lines that clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
+//! Handles lines that clap does not accept as a command: prints help and version on stdout with exit code 0, runs
+//! plugins, and reports errors on stderr with exit code 2.
 
 use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +76,7 @@ pub fn report(
     exit.code_and_category().0
 }
 
-/// Prints with our colour setting, because clap would also follow `CLICOLOR` and `CLICOLOR_FORCE`.
+/// Prints with this program's colour setting, because clap would also obey `CLICOLOR` and `CLICOLOR_FORCE`.
 fn print(error: &clap::Error, color: Color) -> Exit {
     let (stderr, stdout) = (std::io::stderr(), std::io::stdout());
     let is_terminal = if error.use_stderr() { stderr.is_terminal() } else { stdout.is_terminal() };
@@ -93,7 +94,7 @@ fn print(error: &clap::Error, color: Color) -> Exit {
     Exit::Usage
 }
 
-/// The commands of the program by what they are for; clap has one list.
+/// The commands of the program, grouped by purpose. clap has only one list.
 pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Look", &["status", "get", "tree", "trace", "events", "logs", "stats", "what-changed", "explain", "version"]),
     (
@@ -125,7 +126,7 @@ fn in_groups(plain: &str, text: &str) -> String {
     let (before, list) = lines.split_at(heading + 1);
     let end = list.iter().position(|(plain, _)| plain.is_empty()).unwrap_or(list.len());
     let (list, after) = list.split_at(end);
-    // A description that does not fit goes on in lines that are indented further.
+    // A long description continues on lines that are indented further.
     let mut commands: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut command = "";
     for (plain, line) in list {
@@ -165,14 +166,14 @@ fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn
     error
 }
 
-/// Keeps only the nearest of several similar words: `instal` must not suggest `uninstall`. A word that is not really
-/// near is dropped, because it is not a typing mistake.
+/// Keeps only the nearest of several similar words: `instal` must not suggest `uninstall`. If even the nearest word is
+/// too different, nothing is suggested, because the word is not a typing mistake.
 fn keep_nearest(error: &mut clap::Error) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
     let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
     let distance = |one: &&String| strsim::damerau_levenshtein(word, one);
     let is_near = |one: &String| distance(&one) <= 2 || strsim::jaro_winkler(word, one) >= 0.8;
-    // The word may be a beginning; `status` wins a tie, because it is asked for most.
+    // The word may be the beginning of a command. `status` wins a tie, because users need it most.
     let rank = |one: &&String| (!one.starts_with(word.as_str()), distance(one), *one != "status");
     let nearest = similar.iter().min_by_key(rank).cloned();
     match nearest.filter(is_near) {
@@ -185,7 +186,7 @@ fn keep_nearest(error: &mut clap::Error) {
     }
 }
 
-/// Suggests a plugin for a first word that is no command.
+/// Suggests a plugin for a first word that is not a command.
 fn suggest_plugin(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return;
@@ -199,10 +200,10 @@ fn suggest_plugin(error: &mut clap::Error, arguments: &[OsString], commands: fn(
     }
 }
 
-/// The names of the plugins in `PATH`: the words that stand for them.
+/// Returns the words that run the plugins in `PATH`.
 pub fn plugins() -> BTreeSet<String> {
     let path = std::env::var_os(environment::PATH).unwrap_or_default();
-    // A relative folder would offer programs of the current folder, wherever the command is run.
+    // A relative folder in `PATH` would offer programs below the folder in which the command happens to run.
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let name = |file: std::fs::DirEntry| file.file_name().to_str()?.strip_prefix("flux-operator-").map(str::to_owned);
@@ -210,7 +211,7 @@ pub fn plugins() -> BTreeSet<String> {
     found.collect()
 }
 
-/// `help gett`: clap has no suggestion there.
+/// Returns the error for `help gett`, for which clap has no suggestion.
 fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<CliError> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     if error.kind() != ErrorKind::InvalidSubcommand || arguments.get(1).is_none_or(|first| first != "help") {
@@ -231,7 +232,7 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     })
 }
 
-/// `help get ks` and `-h get ks`: the line that asks for the help of the command with which the words begin.
+/// Returns the line that prints the help of the command in `help get ks` or `-h get ks`.
 fn asked_help(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<Vec<OsString>> {
     let tree = commands();
     let (before, words) = arguments.split_at(first_word(arguments, &tree)?);
@@ -269,9 +270,11 @@ fn misplaced_plugin(error: &clap::Error, arguments: &[OsString]) -> Option<CliEr
     )
 }
 
-/// Names the argument or the variable that is not UTF-8; clap says only that there is one. A value is never shown: it may be a secret.
+/// Returns an error with the argument or variable that is not UTF-8, because clap does not name it. The error never
+/// contains the value of a flag or variable, which may be a secret.
 ///
-/// A word in the place of a name leaves a line that is refused for another word first, because the order of the words is not understood.
+/// If such a word is in the place of a name, clap may refuse another word first, so errors about other words are
+/// checked as well.
 fn not_text(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<CliError> {
     let is_about_word = match error.kind() {
         ErrorKind::InvalidUtf8 | ErrorKind::InvalidSubcommand => true,
@@ -331,11 +334,11 @@ fn flags_of_line(tree: &clap::Command, arguments: &[OsString]) -> BTreeMap<Strin
     flags.flat_map(|flag| spellings(flag).into_iter().map(move |spelling| (spelling, value(flag)))).collect()
 }
 
-/// Variables that stand for a flag, with its spellings.
+/// Variables that set a flag, with the spellings of the flag.
 const VARIABLES: [(&str, &[&str]); 2] =
     [(environment::OUTPUT, &["--output", "-o"]), (environment::TIMEOUT, &["--timeout"])];
 
-/// clap blames the flag for a value that it has from the environment.
+/// Returns the error for an invalid value from a variable. clap would blame the flag, which the user did not type.
 fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliError> {
     if !matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue) {
         return None;
@@ -363,8 +366,8 @@ fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliErro
     Some(why.into_iter().fold(failure, CliError::cause))
 }
 
-/// clap folds help texts to the terminal's width, 80 columns at most, but not usage lines, so those of the commands with
-/// many required flags are written out. Done only when there is something to print: it walks the whole command tree.
+/// Returns the error with a wrapped usage line. clap wraps help texts to the terminal's width, at most 80 columns, but
+/// not usage lines. Called only if something is printed, because it walks the whole command tree.
 ///
 /// A flag that is set by the environment is not part of the line, and clap would show it as required.
 fn with_folded_usage(
@@ -383,9 +386,9 @@ fn with_folded_usage(
         command.mut_subcommands(|command| fold(command, width))
     }
     let mut command = if error.use_stderr() { without_environment(commands()) } else { commands() };
-    // Without it the usage of a subcommand lacks the names of its parents.
+    // Without `build`, the usage of a subcommand lacks the names of its parents.
     command.build();
-    // clap renders the usage into its error, so the line has to fail once more.
+    // clap renders the usage when it creates the error, so the line is parsed a second time to fail again.
     fold(command, terminal_width().min(80)).try_get_matches_from(arguments).err()
 }
 
@@ -407,12 +410,12 @@ fn fold_usage(usage: &str, width: usize) -> String {
     lines.join(" \\\n         ").replace(TOGETHER, " ")
 }
 
-/// The error of clap in the words of every other error: one line, then hints.
+/// Converts an error of clap to the form of all other errors: one line, then hints.
 fn own_error(error: &clap::Error) -> CliError {
     let text = error.render().to_string();
     let mut lines = text.lines();
     let mut message = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    // Arguments that are missing, or the values that there are, follow in lines of their own.
+    // Missing arguments, or the possible values, follow on separate lines.
     let details: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).map(str::trim).collect();
     let (values, missing): (Vec<&str>, Vec<&str>) = details.into_iter().partition(|line| line.starts_with('['));
     if !missing.is_empty() {
@@ -448,14 +451,14 @@ fn command_of(usage: &str) -> String {
     words.take_while(|word| word.starts_with(|c: char| c.is_ascii_alphanumeric())).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs `flux-operator-NAME` from `PATH`, as kubectl and git do for words they do not know.
+/// Runs `flux-operator-NAME` from `PATH`, as kubectl and git do for unknown words.
 fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    // Only as the first word: below a known verb it is a typing error. A word with a slash would name a program outside
-    // `PATH`.
+    // A plugin must be the first word, because an unknown word after a known verb is a typing error. A word with a
+    // slash would run a program outside `PATH`.
     if arguments.get(1).is_none_or(|first| first != word.as_str()) || word.contains(['/', '\\']) {
         return None;
     }
@@ -463,7 +466,7 @@ fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
     let program = find_program(&path, &format!("flux-operator-{word}"))?;
     let status = Command::new(&program).args(&arguments[2..]).status();
     match status {
-        // A plugin that a signal has ended has no exit code.
+        // A plugin that was ended by a signal has no exit code.
         Ok(status) => Some(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1)),
         Err(cause) => {
             let failure = CliError::failed(format!("cannot run the plugin {}", program.display())).caused_by(&cause);

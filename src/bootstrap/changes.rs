@@ -1,4 +1,4 @@
-//! Tells harmless changes of a plan from changes that affect Flux.
+//! Distinguishes harmless changes of a plan from changes that affect Flux.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,8 @@ pub enum HarmlessChange {
     Digests,
     /// Flags in another order, or at their default.
     Flags,
-    /// Kinds of the operator that alerts and receivers may reference and their controller may read.
+    /// Kinds of the operator, added to the kinds that alerts and receivers may reference and that their controller may
+    /// read.
     OperatorKinds,
     /// Rights for service account tokens, used only by object-level workload identity.
     Tokens,
@@ -142,7 +143,7 @@ fn keeps_own_keys(path: &str, from: Option<&Value>, to: Option<&Value>) -> bool 
     let is_of_tools = |key: &str| OF_TOOLS.iter().any(|prefix| key.starts_with(prefix));
     match (from, to) {
         (None, _) => true,
-        // A whole map is removed.
+        // The whole map is removed.
         (Some(Value::Object(map)), None) => map.keys().all(|key| is_of_tools(key)),
         (Some(_), _) => {
             // `metadata.labels.app` or `metadata.labels[app.kubernetes.io/name]`.
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_may_only_lose_tokens_and_win_the_operators_kinds() {
+    fn rules_may_only_lose_tokens_and_gain_the_operators_kinds() {
         let tokens = json!({"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]});
         let ours = json!({"apiGroups": ["fluxcd.controlplane.io"], "resources": ["*"], "verbs": ["*"]});
         let other = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});

@@ -116,7 +116,8 @@ fn each_document(text: &str, target: Option<&PatchTarget>) -> Vec<KustomizePatch
         if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.shift_remove("namespace");
         }
-        // Written again, 1.10 would be 1.1, and comments would be lost.
+        // The original text is kept if possible, because formatting the parsed value would turn 1.10 into 1.1 and lose
+        // comments.
         let patch = text.and_then(|text| text_without_namespace(text, &document));
         let patch = patch.unwrap_or_else(|| yaml::to_string(&document).unwrap_or_default());
         KustomizePatch { patch, target: target.clone() }
@@ -124,7 +125,7 @@ fn each_document(text: &str, target: Option<&PatchTarget>) -> Vec<KustomizePatch
     documents.into_iter().zip(texts).map(one).collect()
 }
 
-/// The text of each document as it is written; `None` for all where the separators do not tell.
+/// Returns the original text of each document; `None` for all documents if the separators do not match them.
 fn texts_of_documents(text: &str, count: usize) -> Vec<Option<&str>> {
     let (mut parts, mut begins, mut at) = (vec![], 0, 0);
     for line in text.split_inclusive('\n') {
@@ -141,10 +142,10 @@ fn texts_of_documents(text: &str, count: usize) -> Vec<Option<&str>> {
     if parts.len() == count { parts } else { vec![None; count] }
 }
 
-/// The text of a patch without `metadata.namespace`, which has to say what `expected` says; `None` where that takes more than leaving
-/// out a piece of one line.
+/// Returns the text of a patch without `metadata.namespace`; parsed, it must equal `expected`. `None` if it is not
+/// enough to remove a part of one line.
 fn text_without_namespace(text: &str, expected: &Value) -> Option<String> {
-    // As a patch: the last line end of a block scalar counts as little as it does there.
+    // Compared with the parser of patches, which ignores the last line end of a block scalar.
     let says_it = |text: &str| yaml::parse_patch_documents(text).is_ok_and(|documents| documents == [expected.clone()]);
     if says_it(text) {
         return Some(text.to_owned());
@@ -155,7 +156,7 @@ fn text_without_namespace(text: &str, expected: &Value) -> Option<String> {
     let line = text.get(start..)?.split_inclusive('\n').next()?;
     let column = usize::try_from(place.column).ok()?.checked_sub(1)?;
     let column: usize = line.chars().take(column).map(char::len_utf8).sum();
-    // A line of its own, a member of `{…}` with the comma behind it, or the last one.
+    // The namespace is a whole line, or a member of `{…}` with or without a comma after it.
     let rest = line.get(column..)?;
     let member = rest
         .find([',', '}'])
@@ -224,7 +225,7 @@ images:
     }
 
     #[test]
-    fn a_patch_that_is_not_there_is_named() {
+    fn a_missing_patch_file_is_reported() {
         let missing = read_overlay("patches: [{path: x.yaml}]", |path| Err(format!("no {path}")));
         assert_eq!(missing.unwrap_err().to_string(), "cannot read the patch x.yaml: no x.yaml");
         let wrong = read_overlay("patches: [{patches: x}]", |_| Ok(String::new())).unwrap_err();

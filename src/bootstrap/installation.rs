@@ -1,4 +1,4 @@
-//! Reads the settings of an installation that fields of an instance can express.
+//! Reads the settings of an installation for which an instance has fields.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const WATCHED: &str = "--watch-label-selector=";
 /// An installation of Flux.
 pub(super) struct Installation {
     pub instance: FluxInstance,
-    /// Its objects in the namespace, selected by Flux's label.
+    /// The objects of the installation in its namespace, selected by Flux's label.
     pub objects: Vec<ObjectId>,
     pub applied_by: Option<(ObjectId, String)>,
     pub notes: Vec<String>,
@@ -120,7 +120,7 @@ fn components(mains: &[(Component, &Value)]) -> Option<Vec<String>> {
     (!is_default).then(|| found.iter().map(ToString::to_string).collect())
 }
 
-/// Returns the only pull secret, if all controllers have the same one.
+/// Returns the pull secret, if all controllers have exactly one and it is the same.
 fn pull_secret(mains: &[(Component, &Value)]) -> Option<String> {
     let of = |deployment: &Value| match fields::items(deployment, "/spec/template/spec/imagePullSecrets") {
         [only] => Some(fields::text(only, "/name").to_owned()),
@@ -199,7 +199,7 @@ async fn sync(
     let path = fields::text(&kustomization, "/spec/path").to_owned();
     let is_own = fields::text(&kustomization, "/spec/sourceRef/name") == namespace
         && ["", namespace].contains(&fields::text(&kustomization, "/spec/sourceRef/namespace"))
-        // `spec.sync` has no other kinds.
+        // `spec.sync` supports no other kinds.
         && ["GitRepository", "OCIRepository", "Bucket"].contains(&kind.as_str());
     let source = if is_own { read(flux_kind(SOURCE_GROUP, &kind)).await? } else { None };
     let Some(source) = source else {

@@ -1,7 +1,7 @@
 //! Patches that keep the user's changes to an installation.
 //!
-//! Strategic merge patches find containers and volumes by name, so that they still apply after an upgrade. For them
-//! flags are a plain list, so flags are added by JSON patch.
+//! Strategic merge patches find containers and volumes by name, so that they still apply after an upgrade. They replace
+//! a list of flags as a whole, so flags are added by JSON patch.
 
 use serde_json::{Map, Value, json};
 
@@ -85,7 +85,7 @@ fn argument_operations(before: &Value, after: &Value) -> Vec<Value> {
     let (before, after) = (texts(before), texts(after));
     let mut operations = vec![];
     for flag in before.iter().filter(|flag| !after.contains(flag)) {
-        // A flag that may be repeated is added.
+        // `--feature-gates` may be repeated, so it is added.
         let other = after.iter().position(|other| name(other) == name(flag) && !before.contains(other));
         operations.push(match other.filter(|_| name(flag) != "--feature-gates") {
             Some(index) => json!({"op": "replace", "path": format!("{ARGUMENTS}/{index}"), "value": flag}),
@@ -125,7 +125,7 @@ fn keep(
                 keep(item, (live_item, built_item), rest, live, built);
             }
         }
-        // Items without identity: patch the whole list.
+        // The items have no key, so the patch contains the whole list.
         (Some((Segment::Index(_), _)), None) => drop(patch.insert(key.clone(), below_from.clone())),
         (Some((Segment::Key(_), _)), _) => {
             let deeper = patch.entry(key.clone()).or_insert_with(|| json!({}));

@@ -1,4 +1,4 @@
-//! Looks for a new digest of the instance's artifact, and requests a run when there is one.
+//! Checks whether the instance's artifact has a new digest, and then requests a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
     let mut retries = fresh();
     let mut retry: Option<Duration> = None;
     let mut last = Instant::now();
-    // Request a run only once per digest: the first may still be running, and a failed one would fail again.
+    // Request only one run per digest: it may still be in progress, and if it failed, another run would fail again.
     let mut asked = None;
     loop {
         let instance = looks.borrow_and_update().instance.clone();
@@ -57,7 +57,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
     }
 }
 
-/// Whether the instance uses an artifact whose next digest matters.
+/// Whether new digests of the instance's artifact trigger runs.
 fn is_watched(instance: &FluxInstance) -> bool {
     let last = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref()).unwrap_or_default();
     let is_ready = instance
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_artifact_that_is_in_use_and_works_is_looked_after() {
+    fn only_an_artifact_that_is_in_use_and_works_is_checked() {
         let instance = |change: &dyn Fn(&mut Value)| {
             let mut object = json!({
                 "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",

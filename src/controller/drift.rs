@@ -1,7 +1,7 @@
-//! Detects changes by others to the instance's objects when they happen.
+//! Detects changes that others make to the instance's objects, as soon as they happen.
 //!
-//! Only metadata of objects in the inventory is followed. A change is foreign if another manager took fields that were
-//! ours, or wrote under a name whose fields the next run takes over anyway. Fields that other controllers add are
+//! Only metadata of objects in the inventory is followed. A change is foreign if another manager took fields from the
+//! operator, or if the next run takes over the fields of its manager anyway. Fields that other controllers add are
 //! ignored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -80,12 +80,12 @@ impl QuietPeriod {
             && observed.looked.is_some_and(|looked| observed.last_change.is_none_or(|last| last < looked))
     }
 
-    /// Whether every kind of the inventory is followed.
+    /// Records whether every kind of the inventory is followed.
     pub(super) fn follows_all(&self, follows_all: bool) {
         self.observed().follows_all = follows_all;
     }
 
-    /// During a run, the deletion of an object cannot be attributed to anyone.
+    /// Records whether a run is in progress. The deletion of an object during a run cannot be attributed to anyone.
     pub(super) fn work(&self, is_working: bool) {
         self.working.send_replace(is_working);
     }
@@ -180,14 +180,14 @@ struct ForeignChange {
 fn foreign_change(kind: &str, before: &SeenObject, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
     let after = SeenObject::of(object);
     let written_at = |known: &SeenObject| known.own.as_ref().map(|(time, _)| time.clone());
-    // We wrote in between, so fields that others lost or gained are our doing.
+    // The operator wrote in between, so its write explains the fields that others lost or gained.
     if after.own.is_some() && written_at(&after) != written_at(before) {
         return None;
     }
     let lost_fields = before.own.is_some() && after.own != before.own;
     managed_fields::entries(object)
         .iter()
-        // Writes of a status are the normal work of controllers.
+        // Controllers write the status as part of their normal work.
         .filter(|entry| fields::text(entry, "/subresource").is_empty())
         .filter(|entry| {
             let key = writer(entry);
@@ -197,11 +197,11 @@ fn foreign_change(kind: &str, before: &SeenObject, object: &Value, extra_manager
         .find_map(named_change)
 }
 
-/// Detects a foreign change of a new object between our write and the first observation.
+/// Detects a foreign change of a new object between the operator's write and the first observation.
 ///
-/// A run removes all fields of managers that it takes over, so fields that one of them wrote no earlier than we did
-/// came after us. Fields that other managers took from us in the meantime cannot be detected without knowing what we
-/// stored.
+/// A run removes all fields of managers that it takes over, so fields that such a manager wrote no earlier than the
+/// operator did came after the run. Fields that other managers took from the operator in the meantime cannot be
+/// detected without the object as the operator stored it.
 fn early_change(kind: &str, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
     let own = takeover::own_entry(object).and_then(|own| fields::time(own, "/time"))?;
     managed_fields::entries(object)
@@ -211,8 +211,8 @@ fn early_change(kind: &str, object: &Value, extra_managers: &[String]) -> Option
         .find_map(named_change)
 }
 
-/// Whether somebody wrote to an object no earlier than we did. It may have taken fields from us, which only a whole run can tell:
-/// then the next one is not spared.
+/// Whether another manager wrote to an object no earlier than the operator did. Such a write may have taken fields from
+/// the operator. Only a full run can detect that, so the next run must be a full one.
 fn has_late_writer(object: &Value) -> bool {
     let Some(entry) = takeover::own_entry(object) else { return true };
     let own = fields::time(entry, "/time");
@@ -224,7 +224,7 @@ fn has_late_writer(object: &Value) -> bool {
     })
 }
 
-/// Returns the fields of a managed-fields entry, except those that belong to their writer: requests and finalizers.
+/// Returns the fields of a managed-fields entry, except fields that any writer may own: requests and finalizers.
 fn named_change(entry: &Value) -> Option<ForeignChange> {
     let mut paths = managed_fields::paths(entry.get("fieldsV1")?);
     paths.retain(|path| {
@@ -234,8 +234,8 @@ fn named_change(entry: &Value) -> Option<ForeignChange> {
     (!paths.is_empty()).then_some(ForeignChange { manager, fields: paths })
 }
 
-/// Describes an object that lost our labels. The field manager may be our own, because another operator uses the same
-/// name.
+/// Describes an object that lost the operator's labels. The field manager may have this operator's name, because
+/// another operator uses the same name.
 fn owner_change_text(id: &ObjectId, live: &Value) -> String {
     match InventoryOwner::labelled(live, OwnerKind::FluxInstance) {
         Some(owner) => format!("{id} was taken over by {owner}: its owner labels were changed"),
@@ -320,7 +320,7 @@ impl<'a> Watch<'a> {
             }
             let owner =
                 InventoryOwner::new(OwnerKind::FluxInstance, &self.shared.options.namespace, INSTANCE_NAME).selector();
-            // An object that lost the label looks deleted here; `report_deleted` tells the two apart.
+            // To this watch, an object that lost the label looks deleted. `report_deleted` distinguishes the two cases.
             let options = ListOptions { metadata_only: true, ..ListOptions::labelled(owner) };
             let (resource, namespace) = place.clone();
             let mut follower = Follower::new(self.cluster, resource, namespace.as_deref(), options, None).patient();
@@ -349,7 +349,7 @@ impl<'a> Watch<'a> {
     }
 
     async fn take(&mut self, place: DriftScope, change: FollowedChange, current: &CurrentInstance) {
-        // A follower that was stopped may have sent a message before.
+        // A follower may have sent a message before it was stopped.
         let Some((_, listed)) = self.places.get_mut(&place) else { return };
         match change {
             FollowedChange::All(objects) => {
@@ -412,7 +412,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reports deleted objects that are still wanted: an object deleted by a run is not in the inventory after it.
+    /// Reports deleted objects that are still in the inventory. An object that a run deleted is no longer in the
+    /// inventory.
     async fn report_deleted(&mut self, current: &CurrentInstance) {
         let inventory = current.inventory();
         for id in std::mem::take(&mut self.gone) {
@@ -561,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_before_the_first_look_at_a_new_object_is_seen() {
+    fn a_change_before_the_first_observation_of_a_new_object_is_detected() {
         let (at, later) = ("2026-01-01T00:00:00Z", LATER);
         let spec = |field: &str| json!({"f:spec": {field: {}}});
         let early = |manager: &str, time: &str, set: Value| {
@@ -577,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_to_reconcile_and_a_finalizer_are_no_drift() {
+    fn a_request_to_reconcile_and_a_finalizer_are_not_drift() {
         let spec = || ours(json!({"f:spec": {"f:path": {}}}));
         let request = json!({"f:metadata": {"f:annotations": {".": {}, "f:reconcile.fluxcd.io/requestedAt": {}}}});
         assert_eq!(changed(vec![spec()], vec![spec(), entry("flux", "Apply", LATER, request)]), None);
@@ -586,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_object_that_others_wrote_after_us_is_looked_at_by_the_next_run() {
+    fn the_next_run_checks_a_new_object_that_others_wrote_afterwards() {
         let own = || entry("flux-operator", "Apply", LATER, json!({"f:spec": {"f:path": {}}}));
         let of = |entries: Vec<Value>| has_late_writer(&json!({"metadata": {"managedFields": entries}}));
         let taken = json!({"f:spec": {"f:replicas": {}}});
@@ -607,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_calm_once_everything_was_looked_at_and_nothing_moved_since() {
+    fn the_period_is_quiet_after_a_full_check_without_later_changes() {
         let quiet = QuietPeriod::default();
         assert!(!quiet.is_quiet());
         quiet.looked(Instant::now());

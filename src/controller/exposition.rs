@@ -1,5 +1,5 @@
-//! Formats of metrics: OpenMetrics, and the older text format of Prometheus. A client states in `Accept` which one it
-//! reads (<https://prometheus.io/docs/instrumenting/content_negotiation/>).
+//! Formats of metrics: OpenMetrics, and the older text format of Prometheus. A client requests a format in the header
+//! `Accept` (<https://prometheus.io/docs/instrumenting/content_negotiation/>).
 
 use http::{HeaderMap, header};
 
@@ -14,7 +14,7 @@ pub(super) enum Exposition {
 
 impl Exposition {
     /// Returns the preferred format of a request. Without a preference, or with only unknown formats, it is the older
-    /// one, which every client reads.
+    /// format, which every client can read.
     pub(super) fn accepted_by(headers: &HeaderMap) -> Self {
         let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let mut best = (Exposition::PrometheusText, 0.0);

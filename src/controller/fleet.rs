@@ -1,7 +1,7 @@
-//! Every Flux object in the cluster, for report and metrics: one list and one watch of each kind.
+//! Follows every Flux object in the cluster for the report and the metrics, with one list and one watch per kind.
 //!
-//! While nothing changes, no requests are made. An object takes some hundred bytes, and lists are streamed, so ten
-//! thousand objects are not a problem.
+//! While no object changes, it sends no requests. An object takes a few hundred bytes of memory, and lists are
+//! streamed, so ten thousand objects are not a problem.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -32,10 +32,10 @@ use crate::inspect::read::pages::{self, ListEnd, ListOutcome, Scope};
 use crate::inspect::views::components::PART_OF_FLUX;
 use crate::k8s::fields;
 
-/// Interval for checking a kind that is not installed while no definition of Flux changes: definitions of other tools
-/// have no label.
+/// Interval for checking a kind that is not installed. Changed definitions trigger a check earlier, but definitions
+/// that other tools installed lack Flux's label and are not watched.
 const LOOK_FOR_KIND: Duration = Duration::from_secs(3600);
-/// A watch that lived this long did not fail.
+/// A watch that lasted this long does not count as failed.
 const LONG_LIFE: Duration = Duration::from_secs(60);
 /// Number of definitions kept for kinds that are currently being listed.
 const DEFINITIONS: usize = 256;
@@ -134,8 +134,8 @@ fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
         suspended.into(),
     ];
     let spec = &object.spec;
-    // These values are those of the reference, whose dashboards filter by them. A Receiver's URL is omitted on purpose:
-    // its path is a secret, and metrics have more readers than the object.
+    // The values are the same as in the reference, whose dashboards filter by them. A Receiver's URL is omitted,
+    // because its path is a secret, and metrics have more readers than the object.
     let (url, reference, source) = match kind.kind {
         "Bucket" => (spec.endpoint.as_deref(), spec.bucket_name.as_deref(), object.source_name()),
         "ImageRepository" => (spec.image.as_deref(), None, None),
@@ -144,7 +144,7 @@ fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
     };
     let more = more.iter().map(|label| match *label {
         "revision" => text(object.revision().as_deref()),
-        // Anybody with access to the port can read this, so remove passwords from addresses.
+        // Everyone with access to the port can read the metrics, so passwords are removed from addresses.
         "url" => url.map(plain_address).unwrap_or_default(),
         "ref" => text(reference),
         "source_name" => text(source),
@@ -212,7 +212,7 @@ impl Fleet {
         is_new
     }
 
-    /// Removes a kind that is not installed (any more).
+    /// Removes a kind that is not or no longer installed.
     fn forget(&self, kind: &'static FluxKind) {
         if self.kinds().remove(kind.kind).is_some_and(|objects| !objects.api_version.is_empty()) {
             self.changed();
@@ -276,7 +276,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
         let mut is_first = true;
         loop {
             let changed = match following.next().await {
-                // Every kind has just been listed.
+                // At the start every kind is listed anyway.
                 Ok(FollowedChange::All(_)) if std::mem::take(&mut is_first) => vec![],
                 Ok(FollowedChange::All(definitions)) => definitions,
                 Ok(FollowedChange::Set(definition)) => vec![definition],
@@ -287,7 +287,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
                 }
             };
             for definition in changed {
-                // The kind is installed and does not wait for its definition.
+                // Sending fails only if no kind is waiting for a definition.
                 let _unheard = tell.send(fields::name(&definition).to_owned());
             }
         }
@@ -313,7 +313,7 @@ async fn follow(
     let mut pauses = fresh();
     let mut tries = 0;
     loop {
-        // Changes from before the list are part of it.
+        // The list below contains all changes that were sent before.
         definitions = definitions.resubscribe();
         let begun = Instant::now();
         match list(&cluster, fleet, kind).await {

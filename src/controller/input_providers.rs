@@ -27,9 +27,10 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
         namespace: None,
         options: ListOptions::default(),
         workers: shared.options.workers,
-        // Schedules name moments, which a jitter would miss.
+        // A schedule sets exact times, which jitter would miss.
         jitter: 0,
     };
+    // No other part of the operator requests runs of input providers.
     let (_sender, requests) = mpsc::channel(1);
     let worker = ProviderWorker { cluster: cluster.clone(), shared: shared.clone(), channels, tokens: Arc::default() };
     kind_loop::follow(&cluster, &shared, scope, requests, stop, worker).await;
@@ -43,7 +44,7 @@ struct ProviderWorker {
 }
 
 impl Worker for ProviderWorker {
-    // A call of a provider has a deadline of its own, so no interrupt ends it.
+    // A call to a provider has its own deadline, so no interrupt ends it.
     fn begin(&mut self, id: &ObjectId, _: Interrupts, _: bool) -> BoxFuture<'static, RunEnd> {
         let (cluster, shared, tokens) = (self.cluster.clone(), self.shared.clone(), self.tokens.clone());
         Box::pin(reconcile(cluster, shared, self.channels.clone(), tokens, id.clone()))
@@ -69,11 +70,11 @@ async fn reconcile(
     ended(input_provider::run(&cluster, &id, &options).await)
 }
 
-/// Says in the log what a run came to, and when the next one is due.
+/// Logs the result of a run, and returns when the next run is due.
 fn ended(outcome: Result<InputProviderOutcome, ReconcileError>) -> RunEnd {
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        // The watch brings what comes next.
+        // The watch reports the next change.
         Err(ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. }) => return RunEnd::Terminal,
         Err(ReconcileError::InstanceReplaced { .. }) => return RunEnd::Superseded,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! The FluxInstance of the operator's namespace: one object for the loop of its kind.
+//! Reconciles the FluxInstance of the operator's namespace, the only object of its loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,7 +35,7 @@ enum WorkOutcome {
     /// Nothing had changed, so nothing was read.
     Confirmed(Outcome),
     Uninstalled(UninstallResult),
-    /// The instance does not exist, or it is being deleted by another owner.
+    /// The instance does not exist, or it is being deleted and does not have the operator's finalizer.
     Nothing,
 }
 
@@ -56,8 +56,8 @@ pub(super) async fn run(
     follow(&cluster, &shared, &channels, requests, stop, begin).await;
 }
 
-/// Follows the instance. `begin` starts a piece of work. It gets the interrupts, and whether nothing has changed since
-/// the last full run.
+/// Follows the instance. `begin` starts a piece of work. Its arguments are the interrupts, and whether nothing has
+/// changed since the last full run.
 async fn follow(
     cluster: &Cluster,
     shared: &Arc<SharedState>,
@@ -120,7 +120,7 @@ impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>> Worker for In
     }
 }
 
-/// Writes the end of a piece of work to the log, and says when the next one is due.
+/// Logs the end of a piece of work, and returns when the next one is due.
 fn concluded(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed: &AtomicU32) -> RunEnd {
     match done {
         WorkOutcome::Nothing => RunEnd::Done(None),
@@ -130,7 +130,7 @@ fn concluded(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed:
         }
         WorkOutcome::Ran(outcome) => {
             shared.telemetry.ran(&outcome);
-            // Only a run that succeeded has found everything as it should be.
+            // Only a successful run proves that every object is in its desired state.
             if outcome.failure.is_none() {
                 confirmed.store(0, Ordering::Relaxed);
                 shared.quiet.looked(begun);
@@ -150,7 +150,7 @@ fn concluded(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed:
     }
 }
 
-/// Writes the outcome of a run to the log, and says when the next one is due.
+/// Logs the outcome of a run, and returns when the next run is due.
 pub(super) fn log_outcome(outcome: &Outcome) -> RunEnd {
     match &outcome.failure {
         None => {
@@ -195,7 +195,7 @@ pub(super) fn log_outcome(outcome: &Outcome) -> RunEnd {
     }
 }
 
-/// Writes to the log why a run could not even record its end, and says when the next one is due.
+/// Logs why a run could not even record its end, and returns when the next run is due.
 pub(super) fn refused(error: &ReconcileError) -> RunEnd {
     match error {
         // The watch reports the next change.
@@ -254,7 +254,8 @@ pub(super) fn run_options(shared: &SharedState, instance: Option<&FluxInstance>,
     }
 }
 
-/// Where notifications go; those to an installed notification-controller need the instance that installs it.
+/// Returns the target of notifications. An installed notification-controller can be the target only if its instance is
+/// known.
 pub(super) fn notifications(shared: &SharedState, instance: Option<&FluxInstance>) -> Option<Notifications> {
     let address = match &shared.options.notifications {
         NotificationPolicy::Disabled => return None,
@@ -263,7 +264,7 @@ pub(super) fn notifications(shared: &SharedState, instance: Option<&FluxInstance
             let instance = instance?;
             let component = Component::NotificationController.as_str();
             let is_installed =
-                // It is among the components of an instance that names none.
+                // An instance without a list of components includes notification-controller.
                 instance.spec.components.as_ref().is_none_or(|chosen| chosen.iter().any(|one| one == component));
             if !is_installed {
                 return None;

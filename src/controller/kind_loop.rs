@@ -1,5 +1,5 @@
-//! The loop around the objects of one kind: turns triggers into runs, one at a time for each object and several objects side by
-//! side.
+//! The loop for the objects of one kind. It turns triggers into runs: one at a time per object, and several objects
+//! concurrently.
 //!
 //! ```text
 //! watch ─┬─ created, generation or annotations changed ─► due now; ends a running wait for health
@@ -31,24 +31,24 @@ use crate::reconcile::interrupt::{self, Interrupt, Interrupts};
 pub(super) struct LoopScope {
     pub controller: ControllerKind,
     pub kind: ResourceType,
-    /// In this namespace only.
+    /// The only namespace of the objects; `None` for all namespaces.
     pub namespace: Option<String>,
     pub options: ListOptions,
-    /// Runs at a time.
+    /// Maximum number of concurrent runs.
     pub workers: usize,
-    /// The most that an interval is made longer or shorter by, in percent.
+    /// Maximum change of an interval in either direction, in percent.
     pub jitter: u8,
 }
 
 /// A kind's part of the loop.
 pub(super) trait Worker {
-    /// Takes note of an object that was seen, or is gone.
+    /// Notes the state of an object; `None` if it was deleted.
     fn saw(&mut self, _id: &ObjectId, _object: Option<&Value>) {}
 
     /// Begins one piece of work. `is_asked` distinguishes a request from a timer.
     fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd>;
 
-    /// Takes note of the end of a run, and of when the next one is due.
+    /// Notes the end of a run, and when the next run is due.
     fn ended(&mut self, _id: &ObjectId, _ended: RunEnd, _due: Option<Instant>) {}
 }
 
@@ -69,7 +69,7 @@ struct Loop<'a, W> {
     tasks: JoinSet<(ObjectId, Result<RunEnd, ()>)>,
 }
 
-/// Follows the objects of a kind until it is to stop.
+/// Follows the objects of a kind until `stop` is true.
 pub(super) async fn follow<W: Worker>(
     cluster: &Cluster,
     shared: &SharedState,
@@ -84,7 +84,7 @@ pub(super) async fn follow<W: Worker>(
     loop {
         let next = state.next_due();
         tokio::select! {
-            // A stop and ended runs come before new work.
+            // A stop and the ends of runs are handled before new work.
             biased;
             () = stopped(&mut stop) => return state.stop().await,
             Some(Ok((id, ended))) = state.tasks.join_next() => state.ended(&id, ended),
@@ -108,7 +108,7 @@ impl<W: Worker> Loop<'_, W> {
         self.tasks.len() < self.scope.workers.max(1)
     }
 
-    /// When the next run of an object that is not at work is due.
+    /// Returns when the next run is due, among the objects without a run in progress.
     fn next_due(&self) -> Option<Instant> {
         let idle = self.entries.values().filter(|entry| entry.running.is_none());
         idle.filter_map(|entry| entry.schedule.due()).min()
@@ -144,7 +144,7 @@ impl<W: Worker> Loop<'_, W> {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.seen = None;
             entry.schedule.forget();
-            // An object that is at work is removed when its run ends.
+            // An object with a run in progress is removed when the run ends.
             if entry.running.is_none() {
                 self.entries.remove(id);
             }
@@ -170,7 +170,7 @@ impl<W: Worker> Loop<'_, W> {
         }
     }
 
-    /// Begins the runs that are due, the longest due first, as far as there are workers.
+    /// Begins the runs that are due, the longest overdue first, while workers are free.
     fn begin_due(&mut self) {
         let now = Instant::now();
         let idle = self.entries.iter().filter(|(_, entry)| entry.running.is_none());
@@ -205,7 +205,7 @@ impl<W: Worker> Loop<'_, W> {
         let work = self.worker.begin(id, interrupts, is_asked);
         let task_id = id.clone();
         let task = async move {
-            // The state of a run is dropped with it.
+            // A panic also drops the state of the run, so nothing uses that state afterwards.
             let ended = AssertUnwindSafe(work).catch_unwind().await;
             let ended = ended.map_err(|_| tracing::error!("the reconciliation panicked, which is a bug"));
             (task_id, ended)
@@ -223,6 +223,7 @@ impl<W: Worker> Loop<'_, W> {
         let Some(entry) = self.entries.get_mut(id) else { return };
         let begun = entry.running.take().map_or(now, |(_, begun)| begun);
         self.shared.telemetry.ended(controller, id, next, now - begun);
+        // The object was deleted during the run, and `lose` left its entry until the end of the run.
         if entry.seen.is_none() {
             self.entries.remove(id);
             self.worker.ended(id, next, None);
@@ -230,7 +231,7 @@ impl<W: Worker> Loop<'_, W> {
         }
         // After anything but success, the next run must check everything.
         entry.is_asked |= !matches!(next, RunEnd::Done(_));
-        // Good enough to spread the load; it need not be unpredictable.
+        // The fraction of the current second is random enough to spread the load; it need not be unpredictable.
         let random = f64::from(jiff::Timestamp::now().subsec_nanosecond()) / 1e9;
         entry.schedule.end(next, now, random);
         let due = entry.schedule.due();
@@ -271,7 +272,7 @@ mod tests {
         "resourcesetinputproviders",
     );
 
-    /// An API server with these objects, whose watches live and bring nothing.
+    /// Returns an API server with these objects, whose watches stay open and deliver nothing.
     fn cluster(names: &'static [&'static str]) -> Cluster {
         let service = tower::service_fn(move |request: http::Request<Body>| async move {
             let body = if request.uri().query().unwrap_or_default().contains("watch=true") {
@@ -290,7 +291,7 @@ mod tests {
         Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default())
     }
 
-    /// Runs of a second, of which it keeps the names and the times of their beginning.
+    /// A worker whose runs take a second. It records the name and start time of each run.
     struct LoggedWorker<E> {
         end: Arc<E>,
         begun: Arc<Mutex<Vec<(String, Duration)>>>,
@@ -310,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Follows the objects for so long; returns the names of the runs and when they began.
+    /// Follows the objects for `time`; returns the name and start time of each run.
     async fn followed(
         names: &'static [&'static str],
         workers: usize,
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_run_at_the_same_time_than_may_and_all_get_their_turn() {
+    async fn the_number_of_concurrent_runs_is_limited_and_every_object_gets_a_run() {
         let (_sender, requests) = mpsc::channel(1);
         let names = &["a", "b", "c", "d", "e"];
         let runs = followed(names, 2, Duration::from_secs(60), |_, _| RunEnd::Done(None), requests).await;

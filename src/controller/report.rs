@@ -26,7 +26,7 @@ use crate::reconcile::rounded;
 const SUCCEEDED: &str = "Succeeded";
 /// Minimum time between two reports, so that successive runs cause only one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Interval for a full report without any change of Flux objects, because nodes are not watched.
+/// Interval for a full report if no Flux object changes, because nodes are not watched.
 const LOOK_EVERY: Duration = Duration::from_secs(3600);
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels) {
@@ -68,7 +68,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
                         due = every.map(|every| Instant::now() + every);
                         RunEnd::Done(every)
                     }
-                    // Without a definition there can be no report; the follower notices a new definition.
+                    // Without its definition the report cannot be stored. The follower notices a new definition.
                     Err(error) if error.is_api_missing() => RunEnd::Done(None),
                     Err(error) => {
                         tracing::error!(controller = "fluxreport", "cannot write the report: {}", error.sentence());
@@ -96,7 +96,8 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
                 let annotations = |report: &Option<Value>| {
                     report.as_ref().map(|report| report.pointer("/metadata/annotations").cloned().unwrap_or_default())
                 };
-                // After its definition was deleted and restored there is no report, and nothing else would trigger one.
+                // After its definition was deleted and restored, the report does not exist, and no other trigger would
+                // write it.
                 let was_defined = std::mem::replace(&mut is_defined, reports.is_served());
                 if (is_defined && !was_defined) || annotations(&before) != annotations(&seen) {
                     shared.telemetry.asked(ControllerKind::Report, &id);
@@ -140,7 +141,7 @@ async fn write(
     for refusal in &computed.refusals {
         tracing::warn!(controller = "fluxreport", "the report is incomplete: {}", refusal.reason);
     }
-    // The reference operator's fields disappear when they are out of date only if our applies own them.
+    // Outdated fields of the reference operator are removed only if this operator's field manager owns them.
     let id = ObjectId::of(&computed.value);
     let live = match seen {
         Some(seen) => Some(seen.clone()),

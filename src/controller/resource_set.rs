@@ -1,4 +1,4 @@
-//! ResourceSets of all namespaces: the objects of the loop of their kind, and what else makes a run of one of them due.
+//! Reconciles the ResourceSets of all namespaces, and follows the objects whose changes make a run of a set due.
 //!
 //! ```text
 //! providers  an export, new labels, a failure that is over  ─► the sets that name or select the provider
@@ -33,7 +33,7 @@ use crate::reconcile::{self, Outcome, ReconcileError, RunOptions, finalize_resou
 #[derive(Default)]
 struct Dependencies {
     providers: BTreeMap<ObjectId, Vec<ProviderReference>>,
-    /// `Kind/namespace/name` of what the last run has read.
+    /// The sources that the last run read, as `Kind/namespace/name`.
     sources: BTreeMap<ObjectId, BTreeSet<String>>,
 }
 
@@ -43,7 +43,7 @@ fn lock(dependencies: &SharedDependencies) -> MutexGuard<'_, Dependencies> {
     dependencies.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reconciles ResourceSets until it is to stop.
+/// Reconciles ResourceSets until `stop` is true.
 pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels, stop: watch::Receiver<bool>) {
     let Some(kind) = kinds::of(GROUP, "ResourceSet") else { return };
     let dependencies = SharedDependencies::default();
@@ -71,7 +71,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
             follow_sources(&cluster, SECRET, labelled, &dependencies, &sender),
         );
     };
-    // The loop ends when it is asked to; the others watch for ever.
+    // The loop ends at a stop. The watches never end.
     tokio::select! {
         biased;
         () = kind_loop::follow(&cluster, &shared, scope, requests, stop, worker) => {}
@@ -109,7 +109,7 @@ impl Worker for SetWorker {
         Box::pin(async move {
             match reconcile(&cluster, &shared, &id, instance, interrupts).await {
                 Ok(SetResult::Ran(outcome)) => {
-                    // Also after a failure: the object that was missing may appear.
+                    // The sources are kept after a failure, too, because a missing source may be created.
                     lock(&dependencies).sources.insert(id, outcome.sources.clone());
                     log_outcome(&outcome)
                 }
@@ -123,13 +123,13 @@ impl Worker for SetWorker {
 
 enum SetResult {
     Ran(Box<Outcome>),
-    /// It is gone, or its finalizer is cleared.
+    /// The set does not exist any more, or its finalizer was removed.
     Finalized,
     /// Objects of the set could not be deleted.
     Unfinished,
 }
 
-/// Does a piece of work, from the present state of the set.
+/// Does one piece of work for the current state of the set.
 async fn reconcile(
     cluster: &Cluster,
     shared: &SharedState,
@@ -195,7 +195,8 @@ impl<S> Default for KnownObjects<S> {
 impl<S: Clone + PartialEq> KnownObjects<S> {
     /// Returns the objects whose state has changed, with the states before and after.
     ///
-    /// The first list changes nothing: every set runs when it is listed itself. A later list brings what a broken watch missed.
+    /// The first list reports no changes, because every set runs anyway when it is first listed. A later list contains
+    /// the changes that a broken watch missed.
     fn take(&mut self, change: FollowedChange, state: impl Fn(&Value) -> S) -> Vec<(ObjectId, Vec<S>)> {
         let mut now: BTreeMap<ObjectId, Option<S>> = BTreeMap::new();
         let is_first_list = matches!(change, FollowedChange::All(_)) && !std::mem::replace(&mut self.is_listed, true);
@@ -221,7 +222,8 @@ impl<S: Clone + PartialEq> KnownObjects<S> {
     }
 }
 
-/// Asks for runs of the sets of a provider when it exports, changes its labels, or appears or is deleted.
+/// Requests runs of the sets of a provider when the provider exports inputs, changes its labels, is created, or is
+/// deleted.
 async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, requests: &mpsc::Sender<QueuedRun>) {
     let Some(kind) = kinds::of(GROUP, "ResourceSetInputProvider") else { return };
     let mut providers = Follower::new(cluster, kind.resource_type(), None, ListOptions::default(), None).patient();
@@ -241,7 +243,7 @@ async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, 
     }
 }
 
-/// Returns the sets that name a provider, or select it by the labels it has or had.
+/// Returns the sets that reference a provider by name, or select it by its current or previous labels.
 fn sets_of_provider(dependencies: &Dependencies, provider: &ObjectId, exports: &[ExportState]) -> Vec<ObjectId> {
     let is_meant = |reference: &ProviderReference| {
         let selects =
@@ -255,7 +257,7 @@ fn sets_of_provider(dependencies: &Dependencies, provider: &ObjectId, exports: &
     sets.map(|(set, _)| set.clone()).collect()
 }
 
-/// Asks for runs of the sets that have read a ConfigMap or Secret when it changes.
+/// Requests runs of the sets that read a ConfigMap or Secret when the ConfigMap or Secret changes.
 async fn follow_sources(
     cluster: &Cluster,
     kind: ResourceType,
@@ -287,12 +289,12 @@ async fn follow_sources(
     }
 }
 
-/// How long a watch that may not be opened is left alone.
+/// Pause before a failed watch is opened again.
 const PAUSE: Duration = Duration::from_secs(60);
 
 async fn ask(requests: &mpsc::Sender<QueuedRun>, sets: Vec<ObjectId>, why: &str) {
     for object in sets {
-        // The loop lives as long as this.
+        // Sending cannot fail, because the loop with the receiver ends together with this future.
         let _asked = requests.send(QueuedRun { object, why: why.to_owned() }).await;
     }
 }
@@ -328,12 +330,12 @@ mod tests {
         let (labelled, plain) =
             (ExportState::of(&provider(json!({"team": "a"}))), ExportState::of(&provider(json!({}))));
         assert_eq!(names(std::slice::from_ref(&plain)), ["by-name", "of-all"]);
-        // The label is gone now: the set that it was selected by has to let go.
+        // The label was removed, so the set that selected the provider by it has to run without the provider.
         assert_eq!(names(&[labelled, plain]), ["by-label", "by-name", "of-all"]);
     }
 
     #[test]
-    fn a_list_after_a_broken_watch_brings_what_was_missed() {
+    fn a_list_after_a_broken_watch_reports_the_missed_changes() {
         let object = |name: &str, version: &str| {
             json!({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": name, "namespace": "apps", "resourceVersion": version}})

@@ -1,4 +1,4 @@
-//! When the next run is due. Pure except for the given clock.
+//! Computes when the next run is due. Pure: the caller passes the time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::format::backoff::Backoff;
 use crate::k8s::fields;
 
-/// Pauses after failed runs: the first is doubled with each failure, up to the longest.
+/// Pauses after failed runs. The pause doubles with each failure, from the shortest to the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelays {
     pub shortest: Duration,
@@ -23,7 +23,7 @@ impl Default for RetryDelays {
     }
 }
 
-/// The parts of an object whose change makes a run due: neither labels nor status.
+/// The parts of an object whose change makes a run due. Labels and status are not among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trigger {
     uid: String,
@@ -58,7 +58,7 @@ pub(super) enum RunEnd {
     FailedFor(Duration),
     /// Failed, and will fail again until something is changed.
     Terminal,
-    /// Something newer has to be done.
+    /// A newer change requires another run at once.
     Superseded,
 }
 
@@ -69,7 +69,7 @@ impl RunEnd {
     }
 }
 
-/// When the next run is due. Several requests cause one run.
+/// The time of the next run. Several requests cause only one run.
 pub(super) struct Schedule {
     delays: RetryDelays,
     /// In percent.
@@ -81,6 +81,7 @@ pub(super) struct Schedule {
 impl Schedule {
     pub(super) fn new(delays: RetryDelays, jitter: u8) -> Self {
         let retries = Backoff::new(delays.shortest, delays.longest);
+        // A jitter above 100 percent could make the interval negative, and `mul_f64` would panic.
         Schedule { delays, jitter: jitter.min(100), retries, due: None }
     }
 
@@ -98,7 +99,7 @@ impl Schedule {
         self.due = None;
     }
 
-    /// Cancels everything, because nothing can be run.
+    /// Cancels the next run, because the object does not exist any more.
     pub(super) fn forget(&mut self) {
         *self = Schedule::new(self.delays, self.jitter);
     }
@@ -118,8 +119,8 @@ impl Schedule {
         self.due = self.due.or(next);
     }
 
-    /// Varies the interval, so that clusters installed at the same moment do not query their registries at the same
-    /// moment for ever.
+    /// Varies the interval, so that clusters that were installed at the same time do not always query their registries
+    /// at the same time.
     fn spread(&self, interval: Duration, random: f64) -> Duration {
         let share = f64::from(self.jitter) / 100.0;
         interval.mul_f64(1.0 + share * (2.0 * random.clamp(0.0, 1.0) - 1.0))
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_status_ask_for_nothing() {
+    fn changed_labels_and_status_do_not_make_a_run_due() {
         let object = json!({"metadata": {"uid": "u", "generation": 1, "annotations": {"a": "b"}, "labels": {"x": "y"}},
             "status": {"conditions": []}});
         let trigger = Trigger::of(&object);

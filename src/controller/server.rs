@@ -21,10 +21,11 @@ use super::exposition::Exposition;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Limit for a connection; a Prometheus scraper also gives up after 10 s.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Limit for concurrent connections. Another one closes the oldest, which has had its time: clients that send or read
-/// nothing must not block all others.
+/// Limit for concurrent connections. A further connection closes the oldest, because clients that neither send nor read
+/// must not block all other clients.
 const CONNECTIONS: usize = 64;
-/// Limit for health, whose answers are two letters. The limits are separate so that neither address affects the other.
+/// Limit for the health address, whose answers are two letters. The limits are separate so that neither address affects
+/// the other.
 const HEALTH_CONNECTIONS: usize = 16;
 
 /// Paths of an address.
@@ -56,7 +57,7 @@ impl ServedAddress {
         self.listener.local_addr()
     }
 
-    /// Answers for ever.
+    /// Answers requests and never returns.
     pub async fn serve(self, telemetry: Arc<Telemetry>) {
         let limit = match self.endpoints {
             Endpoints::Metrics => CONNECTIONS,
@@ -68,8 +69,8 @@ impl ServedAddress {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!("cannot take a connection: {error}");
-                    // Usually there are too many open files: closing a connection frees one, and retrying at once does
-                    // not help.
+                    // The usual cause is too many open files. Closing a connection frees a file; an immediate retry
+                    // would fail again.
                     if let Some(oldest) = open.pop_front() {
                         oldest.abort();
                     }
@@ -97,7 +98,7 @@ async fn answer_once(stream: TcpStream, endpoints: Endpoints, telemetry: Arc<Tel
     let mut connection = http1::Builder::new();
     connection.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     let served = connection.serve_connection(TokioIo::new(stream), answer);
-    // A client that disconnects early does not need the answer, and a slower one has had its time.
+    // A client that disconnects early does not need the answer, and a slow client has used up its time.
     let _ended = tokio::time::timeout(CONNECTION_TIMEOUT, served).await;
 }
 
@@ -165,7 +166,7 @@ mod tests {
             for address in [metrics, health] {
                 for _ in 0..CONNECTIONS {
                     let mut stream = TcpStream::connect(address).await.unwrap();
-                    // Health already closes the oldest connections.
+                    // At this point the health address already closes its oldest connections.
                     let _closed = stream.write_all(request).await;
                     held.push(stream);
                 }

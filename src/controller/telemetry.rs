@@ -33,7 +33,7 @@ use crate::reconcile::Outcome;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The controllers of an operator, each with a loop of its own.
+/// The controllers of an operator; each has its own loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ControllerKind {
     Instance,
@@ -84,11 +84,11 @@ pub struct StateDump {
     /// The result of the last full run.
     pub last_outcome: Option<String>,
     pub last_revision: Option<String>,
-    /// Seconds until the next run; missing when none is due.
+    /// Seconds until the next run; absent if no run is due.
     pub next_run_seconds: Option<f64>,
     /// Number of runs of each loop.
     pub runs: BTreeMap<&'static str, u64>,
-    /// The loops that are working now.
+    /// The loops with a run in progress.
     pub working: Vec<&'static str>,
 }
 
@@ -98,7 +98,7 @@ struct TelemetryState {
     next_run: Option<Instant>,
     /// The field managers in the drift metric.
     managers: BTreeSet<String>,
-    /// Since when runs of an object are asked for and not begun, and since when they are at work.
+    /// Time when the pending run of an object was requested, and time when its current run began.
     asked: BTreeMap<RunKey, Instant>,
     began: BTreeMap<RunKey, Instant>,
 }
@@ -222,7 +222,7 @@ impl Telemetry {
         );
         registry.register_collector(Box::new(FleetMetrics(self.fleet.clone())));
         registry.register_collector(Box::new(Process));
-        // A missing counter looks like a target that is not scraped.
+        // To Prometheus, a missing counter looks like a target that is not scraped, so each counter starts at 0.
         for controller in ControllerKind::ALL {
             for result in ["success", "error", "requeue_after", "requeue"] {
                 self.runs.get_or_create(&result_label(controller, result)).inc_by(0);
@@ -289,7 +289,7 @@ impl Telemetry {
         }
     }
 
-    /// Counts the runs of a loop among those that wait or are at work.
+    /// Counts the runs of a loop in a map of pending or current runs.
     fn count(runs: &BTreeMap<RunKey, Instant>, controller: ControllerKind) -> i64 {
         let count = runs.keys().filter(|(of, _)| *of == controller).count();
         i64::try_from(count).unwrap_or(i64::MAX)
@@ -310,7 +310,7 @@ impl Telemetry {
         let key = (controller, object.clone());
         let mut state = self.state();
         let now = Instant::now();
-        // A run that its interval made due is requested and started at once.
+        // A run that became due by its interval counts as requested and started at the same moment.
         let asked = state.asked.remove(&key).unwrap_or_else(|| {
             self.adds.get_or_create(&controller.queue()).inc();
             now
@@ -469,7 +469,7 @@ impl ProcessCounts {
     }
 }
 
-/// Returns the boot time in seconds since the Unix epoch; constant while we run.
+/// Returns the boot time in seconds since the Unix epoch, which is constant while the program runs.
 fn boot_time() -> f64 {
     static BOOT_TIME: AtomicU64 = AtomicU64::new(0);
     let known = BOOT_TIME.load(Ordering::Relaxed);

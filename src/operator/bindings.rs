@@ -1,5 +1,5 @@
-//! Bindings of the operator's ServiceAccount: which of them are the operator's own, and which others make it
-//! cluster-admin. A leftover binding would grant its role to any ServiceAccount that is created later under that name.
+//! Distinguishes the operator's own bindings from other bindings that make its ServiceAccount cluster-admin. A leftover
+//! binding would grant its role to any ServiceAccount that is created later with that name.
 
 use serde_json::Value;
 
@@ -15,15 +15,16 @@ fn is_operator_account(subject: &Value, namespace: &str) -> bool {
         && fields::text(subject, "/namespace") == namespace
 }
 
-/// Whether an object with one of the operator's names is the operator's own: by its label, or as a binding of its
-/// ServiceAccount, because the reference's static manifests have bindings without labels. A binding with other subjects
-/// as well belongs to others.
+/// Whether an object with one of the operator's names is the operator's own. It has the operator's label, or is a
+/// binding of the operator's ServiceAccount, because the reference's static manifests contain bindings without labels.
+/// A binding that also has other subjects is not the operator's own.
 pub(super) fn is_own(object: &Value, namespace: &str) -> bool {
     let is_labelled = fields::label(object, NAME_LABEL) == Some(OPERATOR_NAME);
     if !fields::kind(object).ends_with("RoleBinding") {
         return is_labelled;
     }
     let subjects = fields::items(object, "/subjects");
+    // `all` is also true for a binding without subjects, so such a binding needs the label.
     subjects.iter().all(|subject| is_operator_account(subject, namespace)) && (is_labelled || !subjects.is_empty())
 }
 

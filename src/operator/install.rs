@@ -87,7 +87,8 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     let deployment = ids.iter().find(|id| id.kind == "Deployment").cloned().unwrap_or_default();
     let present = live.get(&deployment);
 
-    // An interrupted uninstallation leaves objects that are being deleted, and a namespace is deleted with its content.
+    // After an interrupted uninstallation, an object may still be in deletion, or its namespace, which deletes the
+    // object as well.
     let is_leaving = |id: &ObjectId| {
         let namespace = ids.iter().find(|other| other.kind == "Namespace" && other.name == id.namespace);
         [Some(id), namespace].into_iter().flatten().filter_map(|id| live.get(id)).any(fields::is_being_deleted)
@@ -99,7 +100,7 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
             return true;
         }
         let reason = match id.kind.as_str() {
-            // The namespace may contain objects of others, and Flux adds labels to it.
+            // The namespace may contain objects of other programs, and Flux adds its own labels to it.
             "Namespace" => "it already exists",
             _ => return true,
         };

@@ -118,7 +118,8 @@ fn metadata(params: &OperatorParams, name: &str, namespaced: bool) -> Value {
 }
 
 fn namespace(name: &str) -> Value {
-    // The API server sets this label itself. Applying it would make us an owner of the field.
+    // The API server sets this label anyway. It is applied so that the operator owns a field of the namespace, because
+    // an apply without any field would own nothing.
     json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}})
 }
@@ -221,7 +222,7 @@ fn deployment(params: &OperatorParams) -> Value {
                 "capabilities": {"drop": ["ALL"]},
                 "readOnlyRootFilesystem": true,
                 "runAsNonRoot": true,
-                // The user of the image, as a number: the kubelet cannot tell whether a named user is root.
+                // The user of the image, as a number, because the kubelet cannot check whether a named user is root.
                 "runAsUser": 65532,
                 "runAsGroup": 65532,
                 "seccompProfile": {"type": "RuntimeDefault"},

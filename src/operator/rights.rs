@@ -15,7 +15,7 @@ const READ: &[&str] = &["get", "list", "watch"];
 const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const OWN_KINDS: &[&str] = &["fluxinstances", "fluxreports", "resourcesets", "resourcesetinputproviders"];
 
-/// Resources that only an operator in the cluster works with.
+/// Resources that only an operator in the cluster uses.
 const ONLY_SERVICE: &[&str] = &["nodes", "fluxreports"];
 
 /// A rule of a role.
@@ -276,8 +276,8 @@ impl RoleRules {
     }
 }
 
-/// Returns the rights of one run of the operator's work, each with the reason why a run may need it; those of a service are left
-/// out.
+/// Returns the rights that a single run may need, each with its reason. Rights that only an operator in the cluster
+/// needs are left out.
 pub fn rights_of_run(namespace: &str) -> Vec<(Permission, &'static str)> {
     let mut rights = vec![];
     for (rules, scope) in [(CLUSTER, None), (OWN_NAMESPACE, Some(namespace))] {
@@ -387,7 +387,7 @@ mod tests {
         assert!(seen.len() >= 12, "{seen:?}");
     }
 
-    /// A right in two places is removed in one of them only, and stays.
+    /// If two rules listed the same right, removing it from one rule would not remove it from the role.
     #[test]
     fn no_right_is_listed_twice_and_no_rule_of_the_namespace_is_given_everywhere_already() {
         let everywhere: Vec<Permission> = CLUSTER.iter().flat_map(|rule| rule.permissions(None, "fs")).collect();

@@ -36,7 +36,8 @@ pub struct OperatorUninstallPlan {
     pub keeps: Vec<KeptObject>,
     /// Instances that the operator reconciles; they must be removed first.
     pub instances: Vec<ObjectId>,
-    /// ResourceSets and their providers, of any namespace: they stay, and hang when they are deleted before an operator is back.
+    /// ResourceSets and their input providers, in any namespace. They are kept. If they are deleted without an
+    /// operator, their deletion does not end until an operator runs again.
     pub resource_sets: Vec<ObjectId>,
     /// The operator's Helm release.
     pub helm_release: Option<String>,
@@ -47,7 +48,7 @@ pub struct OperatorUninstallPlan {
 }
 
 impl OperatorUninstallPlan {
-    /// Returns why the plan cannot be carried out.
+    /// Returns the reason why the plan cannot be carried out; `None` if it can.
     pub fn refusal(&self) -> Option<OperatorError> {
         if !self.instances.is_empty() {
             return Some(OperatorError::InstancesExist { instances: self.instances.clone() });
@@ -71,7 +72,7 @@ pub async fn uninstall_operator_plan(
     namespace: &str,
     keep_definitions: bool,
 ) -> Result<OperatorUninstallPlan, OperatorError> {
-    // Only the names matter here.
+    // Only the names of the objects are used, so image and version may be empty.
     let params = OperatorParams::new(namespace, "", "");
     let mut ids: Vec<ObjectId> = manifests(&params).iter().map(ObjectId::of).chain(obsolete(&params)).collect();
     ids.push(ObjectId::new(&LEASE.group, &LEASE.kind, Some(namespace), OPERATOR_NAME).at(&LEASE.version));
@@ -148,7 +149,7 @@ async fn list_ids(cluster: &Cluster, kind: &ResourceType) -> Result<Vec<ObjectId
     Ok(list.into_iter().flat_map(|list| list.items).map(|item| ObjectId::of(&item)).collect())
 }
 
-/// Deleting a definition deletes all objects of its kind.
+/// Returns the reason to keep a definition, if any. Deleting a definition deletes all objects of its kind.
 async fn why_definition_stays(
     cluster: &Cluster,
     definition: &Value,
@@ -169,11 +170,11 @@ async fn why_definition_stays(
     Ok(elsewhere.first().map(|first| format!("{first} would go with it")))
 }
 
-/// Removes the operator as planned; waits until `deadline` for the end of its pods and of the definitions.
+/// Removes the operator as planned; waits until `deadline` for the deletion of its pods and of the definitions.
 ///
 /// # Errors
-/// An instance exists; the operator belongs to a Helm release; an object still exists at the deadline; the API server does not answer.
-/// The next run continues from there.
+/// An instance exists; the operator belongs to a Helm release; an object still exists at the deadline; the API server
+/// does not answer. The next run completes the uninstallation.
 pub async fn uninstall_operator(
     cluster: &Cluster,
     mut plan: OperatorUninstallPlan,

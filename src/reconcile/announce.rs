@@ -70,10 +70,10 @@ impl Announcer {
         Announcer { cluster: cluster.clone(), involved, events, worker, notifications, posts: JoinSet::new() }
     }
 
-    /// The same about an object that was read as its type.
+    /// Creates an announcer for an object that was read as its type.
     pub(crate) fn about<K: Reconciled>(cluster: &Cluster, object: &K, notifications: Option<Notifications>) -> Self {
         let mut involved = json!({"apiVersion": API_VERSION, "kind": K::kind(&())});
-        // The type has a JSON form; without it events would name nothing.
+        // The type always has a JSON form. Without it, events would not name their object.
         involved["metadata"] = serde_json::to_value(object.meta()).unwrap_or_default();
         Announcer::new(cluster, involved, notifications)
     }

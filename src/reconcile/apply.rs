@@ -19,7 +19,7 @@ use crate::format::backoff::Backoff;
 
 /// Limit for a newly defined kind to be served.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// How long an object that is created again may take to go.
+/// Limit for the deletion of an object that is created again.
 const GONE_WITHIN: Duration = Duration::from_secs(60);
 /// Limit for answers to requests in flight after a run was stopped.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ pub async fn objects(
         };
         jobs.push(job.boxed());
     }
-    // With zero at a time, the stream would never end.
+    // With a concurrency of zero, the stream would never end.
     let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
     let mut answers_missed = std::pin::pin!(async {
         interrupted(interrupts, InterruptPolicy::StopOnly).await;
@@ -65,7 +65,7 @@ pub async fn objects(
     let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
     loop {
         let next = tokio::select! {
-            // Answers come first, so that what is done is recorded even when the time is up.
+            // Answers come first, so that completed writes are recorded even when the time is up.
             biased;
             next = running.next() => next,
             () = &mut answers_missed => None,
@@ -136,7 +136,7 @@ async fn delete_and_wait(cluster: &Cluster, planned: &PlannedObject, live: Optio
     }
     let deadline = tokio::time::Instant::now() + GONE_WITHIN;
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
-    // An object that is still there at the deadline makes the apply fail with the words of the API server.
+    // If the object still exists at the deadline, the apply fails with the message of the API server.
     while cluster.read(&planned.object).await?.is_some() && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(backoff.next_pause()).await;
     }

@@ -52,7 +52,7 @@ pub async fn plan(
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 
-/// A spec that a stored instance is to get.
+/// A new spec for a stored instance.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSpec<'a> {
     pub spec: &'a FluxInstanceSpec,
@@ -169,8 +169,8 @@ pub(super) async fn fetch_and_build(
         progress.report(Update::StageBegan { stage: Stage::Fetch, objects: 0 });
     }
     let fetched = match distributions.fetch(cluster, instance).await {
-        // A broken artifact can be replaced by the last good one below; a silent registry would not give that one
-        // either.
+        // A broken artifact can be replaced by the last good one below. A registry that does not answer would not
+        // return that one either.
         Err(error) if !error.is_about_content() => return Err(error.into()),
         fetched => fetched,
     };
@@ -240,7 +240,7 @@ fn build_checked(
     let checked = CheckedInstance::check(instance.clone())?;
     let options = BuildOptions { strict: options.strict, allow_unknown_minor: options.allow_unknown_minor };
     let built = build::build(&checked, distribution, &options)?;
-    // `rollback` has written the version that it goes back to; no other older version is accepted.
+    // `rollback` has written the version to restore into the annotation. No other older version is accepted.
     if instance.annotation(OLDER_MINOR_ANNOTATION) == Some(&built.version.name) {
         return Ok(built);
     }
@@ -249,7 +249,7 @@ fn build_checked(
     Ok(built)
 }
 
-/// Returns the owner of what an instance installs.
+/// Returns the owner of the objects that an instance installs.
 pub(super) fn owner_of(instance: &FluxInstance) -> InventoryOwner {
     let id = instance.id();
     InventoryOwner::new(OwnerKind::FluxInstance, id.namespace, id.name)

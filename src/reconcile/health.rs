@@ -21,7 +21,7 @@ use crate::k8s::kstatus::{Health, Status};
 use crate::k8s::pod_trouble;
 use crate::k8s::{ObjectId, fields};
 
-/// How often objects are read that may not be watched.
+/// Pause between reads of objects that the user may not watch.
 const POLL_EVERY: Duration = Duration::from_secs(2);
 const RETRY_DELETION_EVERY: Duration = Duration::from_secs(1);
 
@@ -142,8 +142,8 @@ impl HealthWait {
         self.states.values().filter(|state| !self.is_reached(state))
     }
 
-    /// Returns the definitions whose objects the API server failed to delete. It retries by itself only after a minute,
-    /// and gives up on kinds that it just began to serve ("storage is (re)initializing").
+    /// Returns the definitions whose objects the API server failed to delete. Without a change of the definition, it
+    /// retries only after a minute, and gives up on kinds that it just began to serve ("storage is (re)initializing").
     fn given_up<'a>(&'a self, live_objects: &'a LiveObjects) -> impl Iterator<Item = &'a ObjectId> {
         let gave_up =
             |state: &&ObjectProgress| live_objects.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
@@ -322,8 +322,8 @@ fn is_pods(of: &ObjectId) -> bool {
     of.kind == "Pod" && of.name.is_empty()
 }
 
-/// Follows objects by a watch, or where that is not allowed by reading each of them again and again: a service account needs no
-/// more than to get what it applies.
+/// Follows objects by a watch. If the watch is denied, reads each object periodically instead, because a service
+/// account needs only the right to get the objects that it applies.
 fn stream_or_poll(
     cluster: Cluster,
     of: ObjectId,
@@ -356,7 +356,7 @@ fn stream_or_poll(
         .boxed()
 }
 
-/// The stream ends after a failure.
+/// Streams the changes of a follower, and ends after a failure.
 fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<FollowedChange, ClusterError>)> {
     futures::stream::unfold(Some((of, follower)), |state| async move {
         let (of, mut follower) = state?;

@@ -1,8 +1,8 @@
-//! A run of a ResourceSetInputProvider: its spec and Secrets in, the inputs in its status out.
+//! A run of a ResourceSetInputProvider: reads its spec and Secrets, and writes the exported inputs into its status.
 //!
-//! The crate of providers asks the services; here the objects are read and the status is
-//! written. An export that fails leaves the inputs of the one before in the status, so that nothing that was made of them
-//! is pruned.
+//! The crate `flux_operator_providers` sends the requests to the services. This module reads the objects and writes the
+//! status. A failed export keeps the inputs of the previous one in the status, so that no object rendered from them is
+//! pruned.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ use crate::k8s::label_selector::LabelSelector;
 use crate::k8s::{ObjectId, fields};
 use crate::oci::RegistryCredentials;
 
-/// Everything that a run needs beside the object.
+/// Options of a run.
 #[derive(Clone)]
 pub struct InputProviderOptions {
     pub notifications: Option<Notifications>,
@@ -41,11 +41,11 @@ pub struct InputProviderOptions {
     pub proxy: ProxyEnvironment,
     /// `User-Agent` for services.
     pub user_agent: String,
-    /// Tokens of GitHub Apps, which are good for more than one run.
+    /// Cache for tokens of GitHub Apps, which are valid for more than one run.
     pub tokens: Arc<TokenCache>,
-    /// Ask also outside of the schedule.
+    /// Whether to export outside of the schedule too.
     pub force: bool,
-    /// With whose rights a provider that names no service account reads ExternalArtifacts.
+    /// Service account for reading the ExternalArtifacts of providers that name none.
     pub default_service_account: Option<String>,
 }
 
@@ -55,12 +55,12 @@ pub enum ExportResult {
     Exported {
         revision: String,
     },
-    /// It is not the time to ask.
+    /// The schedule does not allow an export now.
     Skipped,
     Suspended,
-    /// It was being deleted, and nothing holds it any more.
+    /// The provider is being deleted, and its finalizer was cleared.
     Released,
-    /// Worth another attempt; not before `retry_at`, if the service says so.
+    /// A later run may succeed, but not before `retry_at` if the service sent that time.
     Failed {
         retry_at: Option<Timestamp>,
     },
@@ -68,17 +68,17 @@ pub enum ExportResult {
     Stalled,
 }
 
-/// A run that could record what became of it.
+/// The outcome of a run that could write its result to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputProviderOutcome {
     pub result: ExportResult,
     /// The message of the condition or of the event.
     pub message: String,
-    /// Input sets that ResourceSets find in the status now.
+    /// Number of input sets in the status after the run.
     pub inputs: usize,
-    /// ProviderSettings without effect.
+    /// Settings that have no effect.
     pub warnings: Vec<String>,
-    /// When to look again, if nothing asks for it before.
+    /// Time until the next run, unless one is requested earlier.
     pub next: Option<Duration>,
 }
 
@@ -92,7 +92,7 @@ pub async fn run(
     options: &InputProviderOptions,
 ) -> Result<InputProviderOutcome, ReconcileError> {
     let live = cluster.read(id).await?.ok_or_else(|| ReconcileError::InstanceGone { instance: id.clone() })?;
-    // Nothing in the cluster belongs to a provider, so it can go at once.
+    // A provider owns no objects, so its finalizer is cleared at once.
     if fields::is_being_deleted(&live) {
         cluster.clear_finalizer(live, FINALIZER, RECONCILER_FIELD_MANAGER).await?;
         let message = "released for deletion".to_owned();
@@ -126,7 +126,7 @@ pub async fn run(
         Ok(_) => writer.write(cluster).await,
         Err(_) => Ok(()),
     };
-    // Before the error of the write: the events say what happened even where the status cannot.
+    // Send the events before returning the error of the write: they report the result even if the status does not.
     announcer.finish().await;
     written?;
     outcome
@@ -163,7 +163,7 @@ impl InputProviderRun<'_> {
             Err(problem) => return Ok(self.stalled(reason::INVALID_SPEC, &problem)),
         };
         let is_static = settings.provider_type == ProviderType::Static;
-        // A Static provider is done at once, so a status in between would only cost a write.
+        // A Static provider is done at once, so an intermediate status would only cost a write.
         if !is_static {
             self.writer.progressing(IN_PROGRESS);
             self.writer.write(self.cluster).await?;
@@ -196,7 +196,7 @@ impl InputProviderRun<'_> {
         self.outcome(ExportResult::Failed { retry_at: error.retry_at }, message, None)
     }
 
-    /// It is outside of the windows of the schedule.
+    /// Reports that the run was skipped because the time is outside of the schedule's windows.
     fn skipped(&mut self, schedule: &ProviderSchedule, now: Timestamp) -> InputProviderOutcome {
         let next = schedule.next(now);
         let message = match &next {
@@ -226,7 +226,7 @@ impl InputProviderRun<'_> {
         let is_new = status.last_exported_revision.as_deref() != Some(&revision);
         status.exported_inputs = inputs;
         status.last_exported_revision = Some(revision.clone());
-        // The request for a forced run is answered only now: a run that failed leaves it standing.
+        // A request for a forced run is marked as handled only after a success, so it is still pending after a failure.
         if let Some(token) = self.provider.annotation(FORCE_AT_ANNOTATION) {
             status.last_handled_force_at = Some(token.to_owned());
         }
@@ -284,7 +284,7 @@ fn schedule(provider: &ResourceSetInputProvider, timeout: SignedDuration) -> Res
     ProviderSchedule::new(&entries.collect::<Result<Vec<_>, String>>()?, timeout)
 }
 
-/// The spec as the crate of providers reads it.
+/// Converts the spec into validated settings for the crate of providers.
 fn settings(provider: &ResourceSetInputProvider) -> Result<ProviderSettings, String> {
     let spec = &provider.spec;
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
@@ -318,7 +318,7 @@ fn settings(provider: &ResourceSetInputProvider) -> Result<ProviderSettings, Str
     }
 }
 
-/// Reads what the provider names and asks its service.
+/// Reads the objects that the provider references, and exports inputs from its service.
 async fn export_now(
     cluster: &Cluster,
     provider: &ResourceSetInputProvider,
@@ -348,8 +348,8 @@ async fn export_now(
     };
     let mut artifacts = vec![];
     if settings.provider_type == ProviderType::ExternalArtifact {
-        // A tenant must not read through a provider what its service account cannot read, because what is read becomes
-        // visible in the status of the provider.
+        // The result becomes visible in the status of the provider, so a tenant must not read more through it than the
+        // service account may read.
         let account = spec.service_account_name.as_deref().or(options.default_service_account.as_deref());
         for selector in spec.selectors.iter().flatten() {
             artifacts.extend(reader.artifacts(selector, account).await?);
@@ -373,11 +373,11 @@ async fn export_now(
     export(settings, &sources).await
 }
 
-/// Takes the credentials for registries out of a Secret.
+/// Returns the credentials for registries from a Secret.
 fn pull_secret(data: &SecretData, object: &Value) -> Result<RegistryCredentials, String> {
     let credentials = RegistryCredentials::from_pull_secret(&data.name, fields::text(object, "/type"), &data.data);
     match credentials {
-        // Going on without credentials would hide the mistake behind a refusal of the registry.
+        // Continuing without credentials would hide the mistake behind a refusal of the registry.
         Ok(RegistryCredentials::Anonymous) => {
             Err(format!("invalid secret '{}': key '.dockerconfigjson' is missing", data.name))
         }
@@ -493,7 +493,7 @@ fn artifact(object: &Value) -> ArtifactInput {
     }
 }
 
-/// The labels of a selector in the notation of kubectl.
+/// Returns the label selector of an artifact selector, parsed from kubectl's notation.
 fn label_selector(selector: &ArtifactSelector) -> Result<LabelSelector, String> {
     let labels = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
     let expressions = selector.match_expressions.iter().flatten().map(|one| {
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spec_is_checked_with_the_words_of_the_definition() {
+    fn the_spec_is_validated_with_the_messages_of_the_definition() {
         for (spec, expected) in [
             (json!({"type": "ExternalArtifact"}), "spec.selectors must be set when spec.type is 'ExternalArtifact'"),
             (

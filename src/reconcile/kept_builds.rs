@@ -1,6 +1,6 @@
 //! Builds that worked, so that a run or a user can go back to them.
 //!
-//! The spec of every revision that became ready is stored as an `apps/v1` ControllerRevision, whose purpose this is
+//! The spec of every revision that became ready is stored as an `apps/v1` ControllerRevision, a kind for this purpose
 //! (<https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/controller-revision-v1/>). The instance
 //! owns them, so they are deleted with it.
 
@@ -82,7 +82,7 @@ fn pinned(spec: &FluxInstanceSpec, revision: &str, artifact: Option<&str>) -> Fl
 pub(super) async fn keep(cluster: &Cluster, instance: &FluxInstance, build: &KeptBuild) -> Result<(), ClusterError> {
     let object = build.object(instance);
     if cluster.create(&object, RECONCILER_FIELD_MANAGER).await?.is_none() {
-        // It was ready before. Its data is unchanged, because the digest is its name.
+        // The build was ready before. Its data is unchanged, because its name comes from the digest.
         let id = ObjectId::of(&object);
         // The API server refuses every change of `data`; only this number can carry the time of the last success.
         let again = json!({"revision": build.ready.as_second()});
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cache_entry_always_has_the_same_bytes() {
+    fn a_kept_build_is_pinned_and_can_be_read_again() {
         let mut instance = FluxInstance::new("flux", FluxInstanceSpec::default());
         instance.spec.distribution.version = "2.x".to_owned();
         instance.spec.distribution.artifact = Some("oci://example.com/manifests:latest".to_owned());

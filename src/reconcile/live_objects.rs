@@ -53,10 +53,10 @@ async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) ->
     Ok(list.map(|list| list.items).unwrap_or_default())
 }
 
-/// The objects of one collection of a ResourceSet, as far as they are known.
+/// The objects of a ResourceSet in one collection.
 enum OwnedItems {
     Listed(Vec<Value>),
-    /// They have to be asked for by name.
+    /// These objects must be read by name.
     Unlisted(Vec<ObjectId>),
 }
 
@@ -152,10 +152,11 @@ impl LiveObjects {
         Ok(())
     }
 
-    /// Reads objects of a ResourceSet of which nothing is known yet: with one list for each kind and namespace by the labels of the
-    /// owner, because there may be many objects of others. Without the right to list, each object is read by its name instead.
+    /// Reads the objects of a ResourceSet that are still unknown, with one list per kind and namespace. The list
+    /// selects the labels of the owner, because there may be many objects of others. Without the right to list, each
+    /// object is read by its name instead.
     ///
-    /// An object that the labels do not find stays unknown, not absent.
+    /// An object that the labels do not select remains unknown and does not count as absent.
     pub async fn add_of<'i>(
         &mut self,
         cluster: &Cluster,

@@ -18,7 +18,7 @@ use crate::k8s::{ObjectId, ResourceType, storage_version};
 /// Limit for listing the objects of a kind again because some were stored in between.
 const ROUNDS: usize = 4;
 
-/// Why not all objects of a definition were rewritten, so that its old versions stay on record.
+/// Why not all objects of a definition were rewritten. Its old versions then remain in `storedVersions`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
     /// Does not mean "no objects": an API server that does not know a new version yet answers the same.
@@ -140,6 +140,7 @@ fn rewritten(object: &Value, api_version: &str) -> Option<Value> {
     for entry in &mut entries {
         entry["apiVersion"] = api_version.into();
     }
+    // The resource version makes the API server refuse the patch if the object has changed in the meantime.
     Some(json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": object.pointer("/metadata/resourceVersion")?},

@@ -231,7 +231,7 @@ mod tests {
         assert!(holds(&desired(), &live(), &[]));
     }
 
-    /// Applies one edit to the live object and states why the proof must fail.
+    /// Checks that the proof fails after one edit of the live object.
     #[track_caller]
     fn breaks(edit: impl Fn(&mut Value)) {
         let mut object = live();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_custom_resource_is_compared_to_the_letter() {
+    fn a_custom_resource_is_compared_literally() {
         let entry = json!([{"manager": "flux-operator", "operation": "Apply", "apiVersion": "source.toolkit.fluxcd.io/v1",
             "fieldsV1": {"f:spec": {"f:interval": {}, "f:ignore": {}}}}]);
         let live = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",

@@ -106,7 +106,7 @@ pub async fn find_coverage(
     }
 }
 
-/// Says whether an operator looks at a ResourceSet: a running one does so in every namespace.
+/// Determines whether an operator reconciles a ResourceSet. A running operator does so in every namespace.
 ///
 /// # Errors
 /// As [`find_coverage`].
@@ -347,12 +347,12 @@ mod tests {
         assert_eq!(judged(&[lease("flux-system", "", FRESH)], &[available(OLD)], "flux"), runs);
         let terminal = lease("flux-system", "flux-operator-ctl/host/1", FRESH);
         assert_eq!(judged(&[terminal], &[available(OLD)], "flux"), runs, "it waits for the run");
-        // A run from a terminal goes by the Deployment alone, and is refused beside a ready pod as before.
+        // A run from a terminal checks the Deployment alone, and is refused beside a ready pod.
         assert!(operator_of([&available(OLD)], "flux-system").unwrap().is_running());
     }
 
     #[test]
-    fn a_run_from_a_terminal_and_a_released_lease_are_no_operator() {
+    fn a_run_from_a_terminal_or_a_released_lease_does_not_count_as_an_operator() {
         let leases = [lease("flux-system", "flux-operator-ctl/host/1", FRESH), lease("a", "", FRESH)];
         assert_eq!(judged(&leases, &[], "flux"), "no operator is installed in this cluster");
     }

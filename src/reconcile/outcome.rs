@@ -1,4 +1,4 @@
-//! The result of a run: ready, or the reason why not, in the words of the status.
+//! The result of a run: ready, or the reason why not, as reported in the status.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -116,7 +116,7 @@ fn list_errors(errors: &[ApplyError]) -> String {
     fold_errors(errors).join("; ")
 }
 
-/// Formats each refusal, in order. Objects that the API server refuses with the same words share a line.
+/// Formats each refusal, in order. Objects that the API server refuses with the same message share a line.
 pub fn fold_errors(errors: &[ApplyError]) -> Vec<String> {
     let nameless = |error: &ApplyError| {
         let ObjectId { kind, name, .. } = &error.object;
@@ -148,7 +148,8 @@ pub struct ApplyError {
 }
 
 impl ApplyError {
-    /// The error about a manifest. The API server repeats values that it cannot read, which must not happen for a Secret.
+    /// Creates the error about a manifest. The API server quotes values that it cannot read, so the values of a Secret
+    /// are masked.
     pub(super) fn new(desired: &Value, phase: &'static str, mut source: ClusterError) -> Self {
         let object = ObjectId::of(desired);
         if object.kind == "Secret"
@@ -184,7 +185,7 @@ fn without_secret_values(text: &str, secret: &Value) -> String {
 /// Why the instance is not ready after a run.
 #[derive(Debug)]
 pub enum Failure {
-    /// Why a ResourceSet is not ready, where that is none of the following.
+    /// Any other reason why a ResourceSet is not ready.
     ResourceSet(ResourceSetFailure),
     /// The distribution could not be fetched.
     Artifact(FetchError),
@@ -216,7 +217,7 @@ pub enum Failure {
 pub(super) enum Stop {
     /// The run ends here, and reports it in the status, an event and the history.
     Failed(Failure),
-    /// The run must not write anything: it is another reconciler's turn, or nothing may be done.
+    /// The run must not write anything, because another reconciler is responsible or the run is refused.
     Abort(ReconcileError),
 }
 
@@ -254,7 +255,7 @@ impl From<ReconcileError> for Stop {
     }
 }
 
-/// First pause after a failure that may pass; later pauses are longer.
+/// First pause before a failed run is retried; later pauses are longer.
 const FIRST_RETRY: Duration = Duration::from_millis(750);
 
 /// The result of a run that was recorded in the status.
@@ -273,7 +274,8 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Custom resource definitions whose objects were migrated.
     pub migrated: Vec<String>,
-    /// ConfigMaps and Secrets that a ResourceSet has read, as `Kind/namespace/name`: a change of one is a reason to run again.
+    /// ConfigMaps and Secrets that a ResourceSet has read, as `Kind/namespace/name`. A change of one of them is a
+    /// reason to run again.
     pub sources: BTreeSet<String>,
     pub duration: Duration,
     /// Time until the next run without any change; `None` waits for a change of the instance.

@@ -27,11 +27,11 @@ use crate::k8s::{ObjectId, diff};
 pub enum Step {
     Create,
     Configure,
-    /// Deleted and created, because a field of it cannot be changed.
+    /// Deleted and created again, because a changed field is immutable.
     Recreate,
     Unchanged,
     Prune,
-    /// It would be pruned, but is protected.
+    /// No longer built but kept; [`PlannedPrune::reason`] says why.
     Skip,
 }
 
@@ -65,7 +65,7 @@ pub struct PlannedObject {
 }
 
 impl PlannedObject {
-    /// An object that cannot be compared yet: its namespace or its kind is not there.
+    /// An object that cannot be compared yet, because its namespace or its kind does not exist.
     pub(super) fn not_comparable(desired: Value) -> Self {
         Decision::deferred(Step::Create, None).about(ObjectId::of(&desired), desired)
     }
@@ -94,7 +94,7 @@ pub struct PlannedPrune {
 pub struct RemovedVersions {
     pub definition: String,
     pub versions: Vec<String>,
-    /// Those of them in which objects may still be stored.
+    /// The versions among them in which objects may still be stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stored: Vec<String>,
 }
@@ -145,7 +145,7 @@ impl Plan {
         self.objects.iter().any(|object| object.step != Step::Unchanged) || !self.prune.is_empty()
     }
 
-    /// Whether objects are written whose kind this plan defines: they have to wait until it is served.
+    /// Whether the plan writes objects whose definition is part of the plan. They must wait until their kind is served.
     pub fn needs_definitions(&self) -> bool {
         let defined: BTreeSet<(&str, &str)> =
             self.objects.iter().filter_map(|one| Some(defines(&one.desired)?.0)).collect();
@@ -239,7 +239,7 @@ pub struct Decision {
     changes: Vec<FieldChange>,
     takes_over: bool,
     deferred: bool,
-    /// Missing if the server was not asked; then the known object stays valid.
+    /// `None` if the object does not exist, or if no dry run was needed and the known object is still current.
     pub live: Option<Value>,
     result: Option<Value>,
 }
@@ -259,12 +259,12 @@ impl Decision {
     }
 }
 
-/// When an object whose fields cannot be changed is deleted and created again.
+/// When an object is deleted and created again because a changed field is immutable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recreation {
     #[default]
     Never,
-    /// Where an annotation or label of the object asks for it.
+    /// If an annotation or label of the object asks for it.
     WhereAsked,
     Always,
 }
@@ -288,10 +288,10 @@ impl Recreation {
 pub struct Comparison<'a> {
     /// Field managers to take over besides the usual ones.
     pub extra_managers: &'a [String],
-    /// Objects that need no dry run where they do not exist yet: there is nothing to compare, and their manifests are known to be
-    /// valid.
+    /// Objects that need no dry run if they do not exist yet: there is nothing to compare, and their manifests are
+    /// known to be valid.
     pub trusted: &'a BTreeSet<ObjectId>,
-    /// Requests at a time.
+    /// Number of concurrent requests.
     pub concurrency: usize,
     pub recreation: Recreation,
 }
@@ -323,7 +323,7 @@ pub async fn decide(
             let Some(live) = live.filter(|live| recreation.is_allowed(desired, live)) else {
                 return Err(failed(error));
             };
-            // A running object is not deleted for one that could not be created.
+            // Do not delete a running object if its replacement could not be created.
             cluster.would_create(desired, RECONCILER_FIELD_MANAGER).await.map_err(failed)?;
             return Ok(Decision::new(Step::Recreate, Some(live)));
         }
@@ -393,8 +393,8 @@ pub async fn objects(
                 }
                 let decided = decide(cluster, manifest, known, extra_managers, recreation).await;
                 let decided = match decided {
-                    // The old definition may not know a field that the new one allows. Only a refusal says so, and only a
-                    // refusal has an answer.
+                    // The old definition may refuse a field that the new one allows, so a refusal is not final. Other
+                    // failures have no answer of the server.
                     Err(error) if definition == Some(Step::Configure) && error.source.answer.is_some() => {
                         let step = if known.is_some() { Step::Configure } else { Step::Create };
                         Ok(Decision::deferred(step, known.cloned()))
@@ -421,8 +421,8 @@ pub async fn objects(
     Ok(ids.into_iter().zip(desired).zip(decisions.into_values()).map(about).collect())
 }
 
-/// Reports whether the API server refuses a manifest because a field of the live object cannot be changed. Other refusals are
-/// about the manifest, which an object that is created again would break as well.
+/// Whether the API server refuses a manifest because a field of the live object is immutable. Other refusals are about
+/// the manifest itself, and creating the object again would not help.
 fn is_about_immutable_field(error: &ClusterError) -> bool {
     let message = error.answer.as_ref().map(|answer| answer.message.as_str()).unwrap_or_default();
     ["is immutable", "immutable field", "may not be changed", "updates to statefulset spec for fields other than"]
@@ -456,16 +456,16 @@ pub async fn prune(
     if planned.iter().any(takes_custom_resources) {
         let elsewhere = match owner.kind {
             OwnerKind::FluxInstance => ownership::definitions_of_others(cluster, &owner.id()).await?,
-            // A ResourceSet may run with a service account that must not list instances. The owner labels already tell
-            // whose a definition is.
+            // A ResourceSet may run with a service account that must not list instances. The labels of a definition
+            // already show its owner.
             OwnerKind::ResourceSet => BTreeMap::new(),
         };
         for one in planned.iter_mut().filter(|one| takes_custom_resources(one)) {
             match elsewhere.get(&one.object.name) {
                 Some(other) => (one.step, one.reason) = (Step::Skip, Some(format!("{other} lists it as well"))),
                 None => match count_custom_resources(cluster, &one.live).await {
-                    // A service account may delete a definition without the right to list its objects. Their number is
-                    // only for the user.
+                    // A service account may have the right to delete a definition but not to list its objects. Their
+                    // number is only information for the user.
                     Err(error) if owner.kind == OwnerKind::ResourceSet && error.category() == Category::Denied => {}
                     counted => one.custom_resources = counted?,
                 },
@@ -538,7 +538,7 @@ pub async fn moved(
         }
         let Some(definition) = live_objects.find(cluster, &one.object).await? else { continue };
         let count = |lost: Option<&CustomResources>| lost.map_or(0, |lost| lost.count);
-        // Losing fewer than what was agreed to needs no new consent.
+        // A smaller loss than the accepted one needs no new consent.
         if count(count_custom_resources(cluster, &definition).await?.as_ref()) > count(one.custom_resources.as_ref()) {
             moved.push(one.object.clone());
         }

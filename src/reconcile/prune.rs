@@ -50,7 +50,7 @@ pub(super) struct RemovalOptions<'a> {
 pub(super) struct RemovalResult {
     /// In the order of deletion.
     pub changes: Vec<Change>,
-    /// Objects that could not be deleted; they still have to be.
+    /// Objects that could not be deleted, with the errors. They must still be deleted.
     pub errors: Vec<(ObjectId, ClusterError)>,
     /// Custom resources with foreign finalizers.
     pub held: Vec<HeldObject>,
@@ -125,11 +125,11 @@ pub(super) async fn remove(
     Ok(removed)
 }
 
-/// Deletes objects that a ResourceSet no longer renders, given in the order of deletion. Kustomizations and HelmReleases go first and
-/// are waited for: while they are there, their controllers remove what they have deployed.
+/// Deletes objects that a ResourceSet no longer renders, given in the order of deletion. Deletes Kustomizations and
+/// HelmReleases first and waits until they are gone, because their controllers remove the objects that they deployed.
 ///
 /// # Errors
-/// The API server cannot be asked; what could not be deleted is in the result.
+/// The API server does not answer; objects that could not be deleted are part of the result.
 pub(super) async fn collect(
     context: RunContext<'_>,
     live: &mut LiveObjects,
@@ -149,7 +149,7 @@ pub(super) async fn collect(
             let left = std::mem::take(&mut removed.remaining);
             let names: Vec<String> = left.into_iter().map(|one| one.object).collect();
             tracing::warn!("still there after {patience:?}: {}", names.join(", "));
-            // They were deleted, and go when their controllers let them.
+            // Their deletion was accepted, and their controllers complete it later.
             removed.left.clear();
         }
     }
@@ -242,8 +242,8 @@ async fn delete(
         return Ok(Action::Skipped);
     }
     let id = &planned.object;
-    // Workloads that an instance has deployed outlive it. An object of a set goes with everything it has deployed: the controllers of
-    // Flux see to that.
+    // Workloads that an instance has deployed are kept. For an object of a set, Flux's controllers also delete
+    // everything that it has deployed.
     let keeps_workloads = owner.kind == OwnerKind::FluxInstance;
     let live = match live {
         Some(live) => live,
@@ -275,8 +275,8 @@ async fn delete(
     Ok(action)
 }
 
-/// Suspends an object whose controller would otherwise delete what it deployed: Flux's controllers keep that for
-/// suspended objects. Returns any other object unchanged.
+/// Suspends an object whose controller would otherwise delete the objects that it deployed. Flux's controllers keep
+/// them if it is suspended. Returns any other object unchanged.
 ///
 /// It is applied as a whole with our field manager, so that the next apply reverts the suspension if the object is not
 /// deleted but wanted again.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run        one reconciliation, from its dependencies to its status
-//!   dependencies                     objects that have to be there first
+//!   dependencies                     objects that must exist first
 //!   desired                          inputs -> templates -> data -> objects
 //!     inputs                         its own, and what providers have exported
 //!     referenced_data                copyFrom, checksumFrom, convertKubeConfigFrom
@@ -10,7 +10,7 @@
 //! finalize   delete what the set applied
 //! failure    reasons and messages of its conditions
 //! ```
-//! Comparing, applying, waiting and deleting are those of the rooms beside this one.
+//! Comparing, applying, waiting and deleting are in the other modules of `reconcile`.
 
 mod dependencies;
 mod desired;

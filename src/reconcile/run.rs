@@ -273,7 +273,8 @@ pub(super) enum DeferredWrite<'a> {
 }
 
 impl DeferredWrite<'_> {
-    /// Writes it and returns the object as it is then; the definition of its kind is made where the object is new.
+    /// Writes to the object and returns the stored result. Creates the definition of its kind first if the object is
+    /// new.
     pub(super) async fn store(
         &self,
         cluster: &Cluster,

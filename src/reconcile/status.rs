@@ -1,4 +1,4 @@
-//! Writing the status of what is reconciled: one merge patch per step, with exactly what changed.
+//! Writes the status of the reconciled object: one merge patch per step, with exactly the changed fields.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::k8s::{ObjectId, fields};
 /// The Ready message during a run.
 pub const IN_PROGRESS: &str = "Reconciliation in progress";
 
-/// The status of the object a run works on: what is stored, and what the next write will store.
+/// The status of the object of a run: as it is stored, and as the next write stores it.
 pub struct StatusWriter<K: Reconciled = FluxInstance> {
     id: ObjectId,
     uid: Option<String>,
@@ -29,15 +29,15 @@ pub struct StatusWriter<K: Reconciled = FluxInstance> {
     version: Option<String>,
     generation: Option<i64>,
     requested_at: Option<String>,
-    /// Whether it was deleted since it was read; finalizers keep it.
+    /// Whether the object is being deleted, as seen after it was opened. Its finalizers keep it.
     is_leaving: bool,
     stored: Value,
     pub status: K::Status,
 }
 
 impl<K: Reconciled> StatusWriter<K> {
-    /// Opens the status of an object as it was read. Tokens and generation are those of the reading: what is asked for
-    /// later is the next run's business.
+    /// Opens the status of an object as it was read. The request and the generation are those of that read. The next
+    /// run handles later ones.
     pub fn open(object: &K) -> Self {
         let status = object.status().cloned().unwrap_or_default();
         let metadata = object.meta();
@@ -93,7 +93,7 @@ impl<K: Reconciled> StatusWriter<K> {
         self.ready_because(reason::RECONCILIATION_SUCCEEDED, message);
     }
 
-    /// Says that the object is ready for another reason than a run that succeeded.
+    /// Marks the object as ready for another reason than a successful run.
     pub fn ready_because(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
         conditions::mark_ready(self.status.conditions(), reason, message, moment);
@@ -111,7 +111,7 @@ impl<K: Reconciled> StatusWriter<K> {
         }
     }
 
-    /// Puts the end of a run on top of the history, with more about what was reconciled.
+    /// Adds the end of a run at the top of the history, with metadata about the reconciled revision.
     pub fn record(
         &mut self,
         digest: String,
@@ -235,8 +235,8 @@ impl<K: Reconciled> StatusWriter<K> {
         Ok(())
     }
 
-    /// Takes over what a run has no word in: conditions of other types, tokens that somebody else has handled, and objects that
-    /// are on record. The rest of the status is the run's to write.
+    /// Keeps the changes of others that the run does not control: conditions of other types, tokens that another
+    /// process has handled, and entries of the inventory. The run writes the rest of the status.
     fn keep_theirs(&mut self, mut known: K::Status, mut theirs: K::Status) {
         let ours = &mut self.status;
         if let (Some(known), Some(theirs), Some(ours)) = (known.inventory(), theirs.inventory(), ours.inventory())
@@ -264,7 +264,8 @@ impl<K: Reconciled> StatusWriter<K> {
 }
 
 impl StatusWriter {
-    /// Says whether a newer version of Flux is known, and what keeps it away: `range` is `spec.distribution.version`.
+    /// Records whether a newer version of Flux is known that `range` does not allow. `range` is
+    /// `spec.distribution.version`.
     pub fn up_to_date(&mut self, version: &str, newer: Option<&str>, range: &str) {
         let (status, reason, message) = match newer {
             None => {

@@ -18,7 +18,7 @@ pub(super) async fn read<K: Reconciled>(cluster: &Cluster, id: &ObjectId) -> Res
     }
 }
 
-/// Parses an object, which may be about to be deleted.
+/// Parses an object, even if it is being deleted.
 ///
 /// # Errors
 /// The object is invalid.
@@ -39,7 +39,7 @@ pub(super) fn checked<K: Reconciled>(live: Value) -> Result<K, ReconcileError> {
     }
 }
 
-/// Refuses to carry out a plan for `read` when what is stored now is another object, or has another spec.
+/// Refuses to carry out a plan for `read` if the stored object is another one now, or has another spec or suspension.
 pub(super) fn refuse_another<K: Reconciled>(read: &K, stored: &K) -> Result<(), Stop> {
     let is_another = read.meta().uid.is_some() && read.meta().uid != stored.meta().uid;
     if is_another || stored.spec() != read.spec() || stored.is_suspended() != read.is_suspended() {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::well_known::{FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION};
 
-/// kubectl's copy of the applied object, which is useless elsewhere.
+/// kubectl's copy of the applied object, which is useless in another cluster.
 const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Removes the status, fields set by the API server, and fields added by Flux and its operator: request tokens and

@@ -3,10 +3,11 @@
 //! ```text
 //! suspend the old owner ─► each object: labels, annotations and fields become the new owner's ─► out of the old inventory
 //! ```
-//! Flux's controllers prune an object that left their content only if it still has their labels
-//! (<https://fluxcd.io/flux/components/kustomize/kustomizations/#prune>) and is in their inventory. After the move
-//! neither is the case. The new owner also owns the fields, so that a later apply removes those that it drops. A
-//! HelmRelease uninstalls its stored release regardless of labels, so its objects can only be moved all together.
+//! Flux's controllers prune an object that was removed from their source only if the object still has their labels
+//! (<https://fluxcd.io/flux/components/kustomize/kustomizations/#prune>) and is in their inventory. After the move, the
+//! object has neither the labels nor an inventory entry of the old owner. The new owner also owns the fields, so that
+//! its later applies remove fields that it drops. A HelmRelease uninstalls its stored release regardless of labels, so
+//! its objects can only be moved all together.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -55,7 +56,7 @@ impl Owner {
         Ok(Owner { id, release })
     }
 
-    /// Whether the owner is a Helm release, whose objects can only be moved all together.
+    /// Whether the owner is a Helm release. The objects of a release can only be moved all together.
     pub fn is_release(&self) -> bool {
         self.release.is_some()
     }

@@ -108,7 +108,7 @@ pub fn telling_condition(object: &Value) -> Option<ConditionView> {
 
 /// Assesses an object with respect to a request; `None` only asks whether it is ready.
 ///
-/// A request that was overwritten by a newer one ends with the newer one.
+/// If a newer request overwrites this request, the newer request ends both.
 pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> Readiness {
     if fields::is_being_deleted(object) {
         return Readiness::Deleting;
@@ -128,11 +128,12 @@ pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> 
     }
     match ready.status.as_str() {
         "True" => Readiness::Ready { message: ready.message },
-        // Without a request, other objects may simply not be ready yet. The answer to a request is final.
+        // Without a request, such a failure may only mean that another object is not ready yet. The answer to a request
+        // is final.
         "False" if request.is_none() && waits_for_another(&ready) => {
             Readiness::Pending(PendingReason::InProgress(ready))
         }
-        // Another run follows a health check that was canceled.
+        // After a cancelled health check, the controller runs again.
         "False" if ready.reason != reason::HEALTH_CHECK_CANCELED => {
             Readiness::Failed { reason: ready.reason, message: ready.message }
         }
@@ -140,7 +141,7 @@ pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> 
     }
 }
 
-/// Whether a failure only means that another object is not ready yet, so that the controller retries by itself.
+/// Whether a failure only means that another object is not ready yet, so that the controller retries.
 ///
 /// kustomize-controller uses the same reason for a missing and for an unusable artifact.
 fn waits_for_another(ready: &ConditionView) -> bool {
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_overwritten_is_over_with_the_newer_one() {
+    fn an_overwritten_request_ends_with_the_newer_one() {
         let overtaken = object("t3", "t3", ready("True", "ReconciliationSucceeded", 2));
         assert_eq!(judge(&overtaken, Some("t2")), Readiness::Ready { message: "m".into() });
         let waiting = object("t3", "t1", ready("True", "ReconciliationSucceeded", 2));
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_another_object_goes_on_unless_it_is_the_answer_to_a_request() {
+    fn waiting_for_another_object_continues_unless_it_is_the_answer_to_a_request() {
         for (reason, message) in
             [("DependencyNotReady", "m"), ("ArtifactFailed", "Source artifact not found, retrying in 30s")]
         {

@@ -81,7 +81,7 @@ pub struct LastSeen {
     pub pending: Option<String>,
     pub condition: Option<ConditionView>,
     pub event: Option<EventView>,
-    /// Why the API server did not answer at the end, if so.
+    /// The reason why the API server did not answer at the end; `None` if it answered.
     pub trouble: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl Wait {
         let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| {
             let Some(object) = object else { return self.ends_absent(uid.is_some(), report).map(Err) };
             let seen = uid_of(object);
-            // A new object with the same name never got the request.
+            // A new object with the same name never received the request.
             if uid.is_some() && uid != seen && request.is_some() {
                 return Some(Err(WaitError::Deleted));
             }
@@ -144,7 +144,7 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
-    /// Whether a missing object ends the wait; `was_known` tells that it has existed.
+    /// Returns the error if a missing object ends the wait. `was_known` means that the object existed before.
     fn ends_absent(&self, was_known: bool, report: &mut dyn FnMut(WaitEvent)) -> Option<WaitError> {
         match (was_known, self.absent) {
             (true, _) => Some(WaitError::Deleted),
@@ -187,7 +187,8 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
-    /// Waits until the object, or the one with the UID if it is known, does not exist any more.
+    /// Waits until the object does not exist any more. If its UID is known, another object with the same name does not
+    /// count.
     ///
     /// # Errors
     /// [`WaitError::TimedOut`] and [`WaitError::Watch`].
@@ -238,7 +239,7 @@ impl Wait {
         let mut last = LastSeen::default();
         let mut is_first = true;
         loop {
-            // Neither stream ends by itself.
+            // Neither stream ends, so only the deadline takes this branch.
             let Ok(Some(next)) = timeout_at(self.deadline, both.next()).await else {
                 return Err(WaitError::TimedOut(Box::new(last)));
             };
@@ -268,7 +269,7 @@ impl Wait {
                         };
                         let verdict = judge(object.as_ref(), &mut note);
                         let condition = object.as_ref().and_then(telling_condition);
-                        // How it ended before the request or the change is not news.
+                        // A decided condition from before the request or the change is old, so it is not reported.
                         let is_decided = condition.as_ref().is_some_and(|now| now.status != "Unknown");
                         let is_old = std::mem::take(&mut is_first) && is_unseen && is_decided;
                         if let Some(now) =
@@ -314,8 +315,8 @@ fn uid_of(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
-/// Events about the object; of those before the wait only the newest. Never an error: events only explain, and a user
-/// may lack the right to read them.
+/// Events about the object during the wait, and the newest event from before. It never fails, because events only
+/// explain the wait, and a user may lack the right to read them.
 struct Events {
     follower: Option<Follower>,
     listed: bool,
@@ -499,7 +500,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn observing_what_was_never_there_does_not_end_with_a_deletion() {
+    async fn observing_an_object_that_never_existed_does_not_end_with_a_deletion() {
         let error = wait(client(vec![list(&[])]), AbsencePolicy::Ends).observe(|_| ()).await.unwrap_err();
         assert!(matches!(error, WaitError::Missing), "{error:?}");
     }

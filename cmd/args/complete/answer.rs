@@ -24,7 +24,8 @@ pub const fn shells() -> Shells<'static> {
     ])
 }
 
-/// Whether a candidate belongs to the completed line. The library offers every flag if nothing else fits.
+/// Whether to offer a candidate. Flags are only offered after a dash, although the library offers all flags if nothing
+/// else matches.
 pub fn is_offered(candidate: &str) -> bool {
     let is_begun = || words_of_line().last().is_some_and(|word| word.starts_with('-'));
     !candidate.starts_with('-') || (!candidate.contains(UNTYPABLE) && is_begun())
@@ -33,8 +34,8 @@ pub fn is_offered(candidate: &str) -> bool {
 /// A flag without a value that replaces a removed word.
 const FILLER: &str = "--quiet";
 
-/// Joins words that bash splits: `--for=ready` and `arn:aws` arrive as three words each. The number of words stays the
-/// same.
+/// Joins words that bash splits: `--for=ready` and `arn:aws` arrive as three words each. The number of words does not
+/// change.
 pub fn rejoined(words: Vec<String>) -> Vec<String> {
     let mut words = joined_at_colons(words);
     for at in 1..words.len().saturating_sub(1) {
@@ -64,7 +65,7 @@ fn joined_at_colons(words: Vec<String>) -> Vec<String> {
         goes_on = is_colon;
     }
     let fillers = std::iter::repeat_n(FILLER.to_owned(), count - joined.len());
-    // Behind the name of the program, where a flag without a value changes nothing.
+    // The fillers follow the name of the program, where a flag without a value has no effect.
     joined.splice(joined.len().min(1)..joined.len().min(1), fillers);
     joined
 }
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_and_its_value_stay_two_words_beside_each_other() {
+    fn a_flag_and_its_value_remain_two_adjacent_words() {
         let rejoined = |line: &str| rejoined(line.split(' ').map(str::to_owned).collect()).join(" ");
         assert_eq!(rejoined("x wait --for = re"), "x wait --quiet --for re");
         assert_eq!(rejoined("x apply -f = fl"), "x apply --quiet -f fl");

@@ -127,8 +127,8 @@ pub async fn connect(options: ConnectOptions) -> Result<Cluster, ClusterError> {
     open(target, &options, &endpoint).await.map_err(|reason| wrong(endpoint, reason))
 }
 
-/// The contexts of a kubeconfig with the addresses of their servers, in the order of the files; a context without a cluster has
-/// an empty address.
+/// Returns the contexts of a kubeconfig with the addresses of their servers, in the order of the files. A context
+/// without a cluster has an empty address.
 pub fn contexts_with_servers(config: &Kubeconfig) -> Vec<(String, String)> {
     let server = |cluster: &str| {
         let cluster = config.clusters.iter().find(|one| one.name == cluster)?.cluster.as_ref()?;
@@ -269,8 +269,8 @@ fn user_agent(purpose: Option<&str>) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("flux-operator"))
 }
 
-/// Keeps credentials from a server without TLS, where they would cross the network in clear text. Like kubectl, it drops
-/// the kubeconfig's credentials. A token given for this call is refused, unless the server is on this machine.
+/// Keeps credentials from a server without TLS, where they would cross the network in clear text. Like kubectl, it
+/// drops the kubeconfig's credentials. A token given for this call is refused, unless the server is on this machine.
 fn without_credentials(
     user: &mut AuthInfo,
     are_in_url: bool,
@@ -365,7 +365,8 @@ fn split_credentials(server: &str) -> (String, Option<UrlCredentials>) {
     (clean, Some(credentials))
 }
 
-/// The server without credentials and query. In what cannot be parsed, they may be anywhere before the last `@`.
+/// Returns the server without credentials and query. If it cannot be parsed, everything up to the last `@` may be
+/// credentials.
 fn shown_server(server: &str) -> String {
     let server = server.split(['?', '#']).next().unwrap_or_default();
     let (server, _) = split_credentials(server);
@@ -713,7 +714,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_reach_the_server_as_those_of_kubectl_do() {
+    async fn credentials_are_sent_as_kubectl_sends_them() {
         let basic = |text: &str| format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(text));
         let unrun = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: /bin/false}";
         for (server, user, sent) in [
@@ -745,7 +746,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_that_cannot_be_sent_end_it_before_a_connection() {
+    async fn credentials_that_cannot_be_sent_are_refused_before_connecting() {
         for (server, user, reported) in [
             ("ADDRESS", "token: \"can\\nary\"", "the token cannot be sent"),
             ("ADDRESS", "tokenFile: none", "none: No such file"),

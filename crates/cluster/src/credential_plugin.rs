@@ -58,7 +58,7 @@ pub(super) struct PluginCredentials {
 }
 
 impl PluginCredentials {
-    /// Whether they can be used for so long.
+    /// Whether the credentials are valid for longer than `margin`.
     fn last(&self, margin: Duration) -> bool {
         self.expires.is_none_or(|end| Timestamp::now() + margin < end)
     }
@@ -89,7 +89,8 @@ fn secret<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Se
     Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
 }
 
-/// Replaces the bare name of a plugin by its file. Programs in the current folder are never used, whatever `PATH` says.
+/// Replaces the bare name of a plugin by its file. Programs in the current folder are never used, even if it is in
+/// `PATH`.
 pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), Reason> {
     // On Windows, program names have extensions, and Rust does not search the current folder.
     if cfg!(unix)
@@ -107,8 +108,8 @@ pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), R
     Ok(())
 }
 
-/// Credentials from plugins, shared by connections to many clusters: a plugin runs once for all users with the same entry. A plugin that
-/// wants to know the cluster is run once a cluster.
+/// Credentials from plugins, shared by connections to many clusters. A plugin runs once for all users with the same
+/// entry. A plugin that is given the cluster runs once per cluster.
 #[derive(Clone, Default)]
 pub struct PluginRuns(Arc<std::sync::Mutex<HashMap<String, Arc<PluginRun>>>>);
 
@@ -121,7 +122,7 @@ impl PluginRuns {
             let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             runs.entry(identity(plugin)).or_default().clone()
         };
-        // When the one that runs it gives up, the next one that waits runs it.
+        // If the caller that runs the plugin is cancelled, the next waiting caller runs it.
         let given = cell.get_or_init(|| run(plugin, terminal)).await;
         match given {
             // The cell keeps its first result, so after its expiry each connection runs the plugin itself.
@@ -131,7 +132,7 @@ impl PluginRuns {
     }
 }
 
-/// Returns what two runs of the same plugin have in common.
+/// Returns a key that is equal for runs of the same plugin with the same input.
 fn identity(plugin: &ExecConfig) -> String {
     let env: Vec<_> = plugin.env.iter().flatten().map(|one| (one.get("name"), one.get("value"))).collect();
     let cluster = serde_json::to_string(&plugin.cluster).unwrap_or_default();
@@ -193,7 +194,7 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
     let document = std::str::from_utf8(&stdout).ok().and_then(|text| yaml::parse_one(text).ok());
     let credential = document.and_then(|document| serde_json::from_value::<ExecCredential>(document).ok());
     let credential = credential.ok_or_else(|| explained("printed no ExecCredential in JSON".to_owned()))?;
-    // As kubectl does: what the answer does not say is what was asked for.
+    // As in kubectl, an empty kind or version in the answer counts as the requested one.
     if !["", "ExecCredential"].contains(&credential.kind.as_str()) {
         return Err(explained("printed JSON whose kind is not ExecCredential".to_owned()));
     }
@@ -249,7 +250,7 @@ fn last_lines(stderr: &[u8]) -> String {
 
 /// A token that is renewed by running its plugin again.
 ///
-/// The plugin runs in its own task: if a call times out, the plugin goes on, and the next call finds its result.
+/// The plugin runs in its own task. If a call times out, the plugin keeps running, and the next call uses its result.
 #[derive(Clone)]
 pub(super) struct PluginToken {
     plugin: Arc<ExecConfig>,
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_that_share_runs_run_a_plugin_once_and_one_that_fails_as_well() {
+    async fn connections_that_share_runs_run_a_plugin_once_even_if_it_fails() {
         let folder = tempfile::tempdir().unwrap();
         let count = folder.path().join("count");
         let counted = || std::fs::read_to_string(&count).unwrap_or_default().lines().count();
@@ -446,7 +447,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plugin_that_prints_without_end_is_ended_and_one_that_talks_without_end_is_not() {
+    async fn endless_output_ends_a_plugin_but_long_messages_do_not() {
         let folder = tempfile::tempdir().unwrap();
         let endless = plugin(&folder, "exec cat /dev/zero");
         let error = run(&endless, HIDDEN).await.err().unwrap().to_string();

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_api_is_no_missing_object() {
+    fn a_missing_api_is_not_a_missing_object() {
         for status in [
             json!({"code": 404, "message": "404 page not found", "reason": "Failed to parse error data"}),
             json!({"code": 404, "reason": "NotFound", "message": "the server could not find the requested resource", "details": {}}),

@@ -184,7 +184,8 @@ impl Reason {
             | Reason::ExpiredCertificate { .. }
             | Reason::ExpiredToken { .. }
             | Reason::Forbidden { .. } => Category::Denied,
-            // A kubeconfig that leads to no cluster ends as a cluster that does not answer: `1` of a check or a plan is an answer.
+            // A kubeconfig without a usable cluster counts as an unreachable cluster, because exit code 1 is a result
+            // of a check or a plan.
             Reason::Config(_)
             | Reason::NoCluster { .. }
             | Reason::NoCurrentContext { .. }

@@ -26,8 +26,8 @@ pub enum KubeconfigSource {
     File(PathBuf),
     /// A list such as `KUBECONFIG` or the default location; missing files are skipped.
     List(Vec<PathBuf>),
-    /// A kubeconfig that was read before. Connections to many clusters share it: a pipe can be read once only, and a file with
-    /// hundreds of contexts takes long.
+    /// A kubeconfig that was read before. Connections to many clusters share it: a pipe can be read only once, and a
+    /// file with hundreds of contexts takes long to read.
     Loaded(Arc<Kubeconfig>),
 }
 
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn contexts_without_a_current_one_are_an_error_and_no_contexts_are_no_cluster() {
+    fn a_missing_current_context_is_an_error_unless_there_are_no_contexts() {
         let mut config = two_contexts();
         config.current_context = None;
         assert!(matches!(choose(&config, &Overrides::default()), Err(Reason::NoCurrentContext { .. })));
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_that_is_named_and_not_there_is_an_error_unless_credentials_come_otherwise() {
+    fn a_missing_user_is_an_error_unless_its_credentials_are_not_needed() {
         let without = |server: &str, overrides: &Overrides| {
             let text = format!(
                 "current-context: a\ncontexts: [{{name: a, context: {{cluster: one, user: ghost}}}}]\n\
@@ -644,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_start_at_the_file_that_names_them_and_names_of_plugins_stay_names() {
+    fn paths_are_relative_to_their_file_and_names_of_plugins_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
         let text = "clusters: [{name: one, cluster: {certificate-authority: ca.crt}}, {name: none}]\n\
@@ -666,7 +666,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_powershell_is_read_and_what_kubectl_refuses_is_not() {
+    fn a_file_of_powershell_is_read_and_a_file_that_kubectl_refuses_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
         let read = |bytes: &[u8]| {

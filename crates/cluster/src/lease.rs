@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_on_hosts_of_one_name_are_two() {
+    fn runs_on_hosts_of_the_same_name_have_different_identities() {
         let (ours, theirs) = (unique_identity("host_1"), unique_identity("host_1"));
         assert!(ours.starts_with("host_1_") && ours != theirs, "{ours} {theirs}");
         let lease = json!({"spec": {"holderIdentity": theirs}});
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_look_at_a_conflict_that_hangs_does_not_keep_a_lease() {
+    async fn a_hanging_read_after_a_conflict_does_not_keep_a_lease() {
         let cluster = server(|method, count| match (method, count) {
             (&http::Method::GET, 1) => Some(missing()),
             (&http::Method::POST, _) => Some((201, Value::Null)),

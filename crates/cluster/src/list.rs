@@ -22,8 +22,8 @@ pub struct ListOptions {
     pub page_size: u32,
     /// Read only type and metadata.
     pub metadata_only: bool,
-    /// Ask the server to leave out managed fields, which are half of the text of most objects. Servers before 1.37 send them all the
-    /// same, so a reader has to expect them.
+    /// Ask the server to leave out managed fields, which are half of the text of most objects. Servers before 1.37 send
+    /// them anyway, so a reader must expect them.
     pub without_managers: bool,
 }
 
@@ -64,7 +64,8 @@ impl ListOptions {
         query
     }
 
-    /// The form of the answer that is asked for. An API behind the server that does not know the parameter takes the plain form.
+    /// Returns the requested form of the answer. The form without `drop` is for APIs behind the server that do not know
+    /// that parameter.
     fn accept(&self) -> Option<&'static str> {
         match (self.metadata_only, self.without_managers) {
             (false, false) => None,
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_whose_pages_are_no_longer_kept_begins_again_from_nothing() {
+    async fn a_list_with_an_expired_snapshot_restarts_from_the_first_page() {
         let answers =
             [page(&["a", "b"], "1", "second"), expired(), page(&["a", "c"], "2", "second"), page(&["d"], "2", "")];
         let cluster = answering(answers.into_iter());
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_whose_pages_are_never_kept_is_an_error_after_a_few_beginnings() {
+    async fn a_list_whose_snapshots_always_expire_is_an_error_after_a_few_restarts() {
         let first = || page(&["a", "b"], "1", "second");
         let answers = std::iter::repeat_with(move || [first(), expired()]).take(1 + RESTARTS).flatten();
         let error = answering(answers).list(&SECRET, Some("n"), &ListOptions::default()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The log of a container, streamed: a few kilobytes of it are in memory, however long it is.
+//! The log of a container, streamed: only a few kilobytes are in memory at a time.
 
 use std::pin::Pin;
 use std::time::Duration;

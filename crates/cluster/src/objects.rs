@@ -276,8 +276,8 @@ impl Cluster {
         self.send(call, "apply", &id).await
     }
 
-    /// Applies a JSON patch (RFC 6902). The patch must test the resource version from which it was made, so a conflict
-    /// is an answer.
+    /// Applies a JSON patch (RFC 6902). The patch must contain the resource version from which it was made, so a
+    /// conflict is returned and not retried.
     pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, ClusterError> {
         let resource = self.resource(id).await?;
         // The resource version makes a second attempt harmless.
@@ -290,7 +290,7 @@ impl Cluster {
     }
 
     /// Merges a patch (RFC 7386) into an object or a subresource and returns the result. A patch with a resource
-    /// version is guarded by it, so a conflict is an answer.
+    /// version is guarded by it, so a conflict is returned and not retried.
     pub async fn merge_patch<'a>(
         &self,
         id: &ObjectId,
@@ -323,7 +323,7 @@ impl Cluster {
         }
     }
 
-    /// Asks whether an object could be created. One that is there already under the name is no obstacle.
+    /// Checks by a dry run that an object could be created. An existing object of the same name is not an error.
     ///
     /// # Errors
     /// The API server would refuse the object.
@@ -338,7 +338,7 @@ impl Cluster {
         }
     }
 
-    /// Replaces an object at its resource version, so a conflict is an answer.
+    /// Replaces an object at its resource version, so a conflict is returned and not retried.
     pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, ClusterError> {
         let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_404_that_names_no_object_is_no_missing_object_to_a_write() {
+    async fn a_404_without_a_name_does_not_mean_that_the_written_object_is_missing() {
         assert!(written_on_a_server_that_lags(1).await.unwrap().is_some());
         assert!(written_on_a_server_that_lags(usize::MAX).await.unwrap_err().is_api_missing());
     }
@@ -580,7 +580,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_404_that_names_another_object_does_not_mean_that_the_requested_one_is_missing() {
-        // The answer of an admission webhook that lacks an object itself.
+        // The answer of an admission webhook that needs an object which does not exist.
         let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
             "message": "secrets \"other\" not found", "details": {"kind": "secrets", "name": "other"}});
         let service = tower::service_fn(move |_: http::Request<Body>| {
@@ -596,8 +596,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_has_to_be_checked_takes_no_longer_than_one_call() {
-        // Most of the time a gateway answers that knows nothing, and discovery is never answered.
+    async fn checking_a_404_takes_no_longer_than_one_call() {
+        // A gateway uses up most of the limit for its 404, and discovery is never answered.
         let service = tower::service_fn(|request: http::Request<Body>| async move {
             if request.uri().path().ends_with("/secrets/s") {
                 tokio::time::sleep(Duration::from_secs(9)).await;
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_dry_run_of_a_deletion_says_so_where_the_server_looks() {
+    async fn a_dry_run_of_a_deletion_is_requested_in_the_body() {
         let service = tower::service_fn(|request: http::Request<Body>| async {
             assert_eq!(request.uri().query(), None);
             let body = request.into_body().collect_bytes().await.unwrap();

@@ -1,4 +1,4 @@
-//! Requests that concern no single object: the server's version, permissions, names, logs.
+//! Requests that are not about a single object: the server's version, permissions, names, logs.
 
 use http::Method;
 use serde::Deserialize;

@@ -141,7 +141,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             let status = answer.as_ref().map(Response::status);
             observer(parts.method.as_str(), status.as_ref().map_or("<error>", StatusCode::as_str));
         }
-        // Once per call: if a renewed token is refused as well, more of them would be too.
+        // Renew once per call: if the server refuses the renewed token as well, another one would not help.
         if let (Some(authorization), Ok(response)) = (&policy.authorization, &answer)
             && response.status() == StatusCode::UNAUTHORIZED
             && !std::mem::replace(&mut has_new_token, true)
@@ -180,7 +180,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
     }
 }
 
-/// The message of an answer that is a `Status`: what the API server, or a webhook behind it, says is wrong.
+/// Returns the message of a `Status`, in which the API server or a webhook behind it explains the failure.
 async fn message_of(response: Response<Body>) -> Option<String> {
     let bytes = response.into_body().collect_bytes().await.ok()?;
     let status: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
@@ -320,12 +320,12 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_beyond_all_clocks_is_a_long_one() {
+    fn a_limit_beyond_the_range_of_the_clock_is_shortened() {
         assert!(after(Duration::MAX) > Instant::now() + Duration::from_secs(3600));
     }
 
     #[test]
-    fn only_what_may_happen_twice_is_repeated_after_an_unclear_answer() {
+    fn only_idempotent_requests_are_repeated_after_an_unclear_answer() {
         let none = HeaderMap::new();
         let mut json_patch = HeaderMap::new();
         json_patch.insert(header::CONTENT_TYPE, "application/json-patch+json".parse().unwrap());

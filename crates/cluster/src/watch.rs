@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_is_not_found_is_no_word_about_objects() {
+    async fn a_404_for_a_watch_does_not_mean_that_objects_are_missing() {
         let pod = json!({"metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": "a"}}]}).to_string();
         let (cluster, _) = cluster(move |_, query| match query.contains("watch=true") {
             true => (404, "404 page not found".to_owned()),

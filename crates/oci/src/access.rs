@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_that_are_none_are_refused() {
+    fn files_without_a_certificate_or_a_key_are_refused() {
         let of = |authorities: Option<&[u8]>, certificate: &[u8]| {
             let identity = ClientIdentity { certificate: certificate.to_vec(), key: "s3cret".into() };
             let authorities = authorities.map(<[u8]>::to_vec);

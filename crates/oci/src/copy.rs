@@ -49,7 +49,8 @@ impl ImageLocation {
     /// image last. Without an index it returns the image alone.
     ///
     /// # Errors
-    /// As [`ImageLocation::manifest`]; also when an index has no entry for this platform, or indexes are nested too deeply.
+    /// As [`ImageLocation::manifest`]; also when an index has no entry for this platform, or indexes are nested too
+    /// deeply.
     pub async fn path_to_image(&self, name: &str, platform: &Platform) -> Result<Vec<Manifest>, OciError> {
         let unusable =
             |problem: String| OciError::new(format!("read {name}"), Reason::Content { what: name.to_owned(), problem });

@@ -199,7 +199,7 @@ impl Http {
 
     /// Sends a request on behalf of `registry` and returns the final answer with any status.
     ///
-    /// `authorization` is sent only to the authority of the request's own URL, never to the target of a redirect.
+    /// `authorization` is sent only to the server of the request's own URL, never to another server after a redirect.
     pub(super) async fn send(
         &self,
         registry: &str,

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_cannot_be_read_is_not_passed_over() {
+    fn a_header_that_cannot_be_read_is_an_error() {
         for header in ["/a; rel=next", "</a; rel=next", "</a> rel=next", "</a>; rel=\"next", "</b>; rel=prev, x"] {
             assert!(next_page([header]).is_err(), "{header}");
         }

@@ -195,10 +195,9 @@ impl DockerConfig {
         self.entry_login(repository)
     }
 
-    /// Returns the login of the entry for a repository: longer keys first; a key may have a path, and `*` within a label.
+    /// Returns the login of the most specific entry for a repository. A key may have a path, and `*` within a label.
     fn entry_login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
-        // The most specific key comes first, as in Kubernetes, so that a repository may have other credentials than its
-        // registry.
+        // Longer keys come first, as in Kubernetes, so that a repository may have other credentials than its registry.
         let mut keys: Vec<&String> = self.auths.keys().collect();
         keys.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
         let Some(key) = keys.into_iter().find(|key| matches(key, repository)) else { return Ok(None) };
@@ -248,8 +247,8 @@ fn matches(key: &str, repository: &Repository) -> bool {
 }
 
 impl CredentialEntry {
-    /// Reads the entry. An entry that cannot be read is an error as in docker, because without credentials a registry would
-    /// only answer that it wants some.
+    /// Reads the entry. As in docker, an entry that cannot be read is an error. Without credentials, a registry would
+    /// only answer that it requires some.
     fn login(&self) -> Result<Option<Login>, &'static str> {
         let filled = |text: &Option<SecretString>| text.clone().filter(|text| !text.expose_secret().is_empty());
         if let Some(token) = filled(&self.registrytoken) {
@@ -420,7 +419,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_entry_that_cannot_be_read_is_named_and_not_taken_for_no_entry() {
+    async fn an_entry_that_cannot_be_read_is_reported_and_not_ignored() {
         for (auth, problem) in [("!", "not base64"), ("YWxpY2U=", "not USER:PASSWORD"), ("YTr/", "not a text")] {
             let config = format!(r#"{{"auths": {{"ghcr.io": {{"auth": "{auth}"}}, "quay.io": {{"auth": "YTpi"}}}}}}"#);
             let config = DockerConfig::parse("test", config.as_bytes()).unwrap();

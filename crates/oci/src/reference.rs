@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_wins_over_the_tag_and_nothing_means_latest() {
+    fn the_digest_takes_precedence_over_the_tag_and_the_default_is_latest() {
         let name = |text: &str| text.parse::<Reference>().unwrap().name();
         assert_eq!(name("ghcr.io/a"), "latest");
         assert_eq!(name("ghcr.io/a:x"), "x");

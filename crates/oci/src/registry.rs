@@ -385,7 +385,8 @@ impl Registries {
         }
         match &manifest.content.subject {
             Some(subject) if !answer.headers().contains_key(&OCI_SUBJECT) => {
-                // The header means that the registry has added the referrer itself; without it the client has to.
+                // The header means that the registry has added the referrer itself. Without it, the client must add the
+                // referrer.
                 Box::pin(self.add_referrer(repository, &subject.digest, manifest)).await
             }
             _ => Ok(()),
@@ -487,7 +488,8 @@ impl Registries {
     }
 
     /// Returns the address of a list's next page. It must be on the registry itself with the same scheme, because the
-    /// next request carries credentials. A page that was read before would be read again without an end.
+    /// next request carries credentials. A link to a page that was already read is an error, because the list would
+    /// never end.
     fn next_page(
         &self,
         repository: &Repository,
@@ -560,7 +562,7 @@ impl Registries {
             let (url, headers) = (answer.url.clone(), answer.headers().clone());
             let ends_with_connection = answer.ends_with_connection();
             let read = self.read(repository, what, answer, limit).await.and_then(|bytes| {
-                // All that is read here is JSON: half of it is not, and a whole one that is wrong is judged by the caller.
+                // Every answer read here is JSON, and a truncated one does not parse. The caller checks a complete one.
                 match ends_with_connection && serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_err() {
                     true => Err(broken_off(repository.registry(), "the connection was closed")),
                     false => Ok(bytes),
@@ -621,7 +623,7 @@ impl Registries {
 #[derive(Default)]
 struct ListPages {
     bytes: u64,
-    /// Their addresses.
+    /// Addresses of the pages.
     read: BTreeSet<String>,
 }
 
@@ -861,7 +863,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_do_not_come_back_by_way_of_another_server() {
+    async fn credentials_are_not_sent_when_another_server_redirects_back() {
         let registry_host = Arc::new(std::sync::Mutex::new(String::new()));
         let host = registry_host.clone();
         let bucket = ScriptedServer::start(move |_| {
@@ -884,7 +886,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_server_that_redirects_takes_the_password_nowhere() {
+    async fn a_password_does_not_follow_a_redirect_of_the_token_server() {
         for (entry, status) in [(PASSWORD, 307), (IDENTITY, 307), (IDENTITY, 302)] {
             let elsewhere = ScriptedServer::start(|_| answer(401, "", "")).await;
             let to = format!("http://{}/token", elsewhere.host);
@@ -904,7 +906,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_upload_that_is_redirected_goes_on_where_it_was_opened() {
+    async fn a_redirected_upload_continues_on_the_server_that_opened_it() {
         for status in [307, 308] {
             for is_elsewhere in [false, true] {
                 let store = |request: &str| match request.split(' ').next() {
@@ -948,7 +950,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_next_page_is_asked_for_at_the_registry_only() {
+    async fn the_next_page_is_requested_only_from_the_registry() {
         let elsewhere = ScriptedServer::start(|_| answer(200, "", r#"{"tags": ["stolen"]}"#)).await;
         let foreign = format!("<http://{}/v2/org/app/tags/list>", elsewhere.host);
         for link in [&*foreign, "<https://HOST/v2/org/app/tags/list>", "<//other.invalid/x>", "<http://u@HOST/x>", "/x"]
@@ -1006,7 +1008,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_ends_early_is_tried_again_a_few_times_only() {
+    async fn a_truncated_body_is_retried_only_a_few_times() {
         // Truncated, without a length, and the same with range support.
         for (head, rest) in [
             ("HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhel", "HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhel"),
@@ -1053,7 +1055,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_source_that_breaks_off_is_not_asked_once_more_for_each_upload() {
+    async fn a_source_that_fails_is_not_read_again_for_each_upload() {
         let source = ScriptedServer::start(|_| "HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhel".to_owned()).await;
         let target = ScriptedServer::start(|request| match request.split(' ').next() {
             Some("POST") => answer(202, "location: /session\r\n", ""),
@@ -1107,7 +1109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_manifest_without_a_length_that_is_cut_short_is_asked_for_again() {
+    async fn a_truncated_manifest_without_a_length_is_requested_again() {
         let whole = manifest("whole");
         let text = String::from_utf8(whole.bytes.to_vec()).unwrap();
         let asked = std::sync::atomic::AtomicUsize::new(0);

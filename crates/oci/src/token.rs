@@ -151,8 +151,8 @@ impl RegistryTokens {
             (Challenge::Bearer { realm, service }, login) => {
                 let request = TokenRequest { http, repository, scopes, realm, service: service.as_deref() };
                 let token = match request.send(login.as_ref()).await {
-                    // The request itself was repeated already; an answer that broke off was not.
-                    // Sent once more in full, because a token cannot be used in part.
+                    // `Http::send` has repeated failed requests, but not an answer that was cut off. The whole request
+                    // is sent once more, because a part of a token is useless.
                     Err(Reason::Unreachable { .. }) => request.send(login.as_ref()).await?,
                     result => result?,
                 };
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_has_ended_when_it_is_given_lives_no_longer() {
+    fn a_token_that_has_already_expired_has_no_lifetime() {
         for (answer, expected) in [
             ("{}", 60),
             (r#"{"expires_in": null}"#, 60),

@@ -1,5 +1,5 @@
-//! The parts of HTTP that do not depend on what is asked for: connections through proxies, addresses, pauses. The providers of
-//! ResourceSets share them.
+//! The parts of HTTP that do not depend on the request: connections through proxies, addresses, pauses. The providers
+//! of ResourceSets share them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_location_is_resolved_against_where_it_came_from() {
+    fn a_location_is_resolved_against_its_base_address() {
         let base: Uri = "https://a.io:5000/v2/x/blobs/uploads/?y=1".parse().unwrap();
         for (location, expected) in [
             ("https://b.io/z?q=1", Some("https://b.io/z?q=1")),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_the_same_with_its_usual_port_written_out_and_not_without_tls() {
+    fn a_server_with_its_default_port_written_out_is_the_same_and_one_without_tls_is_not() {
         let is_same = |one: &str, other: &str| is_same_server(&one.parse().unwrap(), &other.parse().unwrap());
         for (one, other, expected) in [
             ("https://a.io/x", "https://A.io:443/y", true),

@@ -21,10 +21,10 @@ pub(super) struct CheckedDependency<'a> {
     expression: Option<Expression>,
 }
 
-/// Parses the expressions of all dependencies. An expression counts only where the dependency has to be ready.
+/// Parses the expressions of all dependencies. An expression counts only if the dependency must be ready.
 ///
 /// # Errors
-/// The text of the first one that is not valid: trying again is of no use until the spec changes.
+/// The first expression that is not valid. A retry would fail in the same way until the spec changes.
 pub(super) fn parse(dependencies: &[ResourceSetDependency]) -> Result<Vec<CheckedDependency<'_>>, String> {
     let mut parsed = vec![];
     for spec in dependencies {
@@ -40,7 +40,7 @@ pub(super) fn parse(dependencies: &[ResourceSetDependency]) -> Result<Vec<Checke
 /// Checks the dependencies of a set in order.
 ///
 /// # Errors
-/// The text about the first one that is not there or not ready.
+/// The first dependency that does not exist or is not ready.
 pub(super) async fn check(
     cluster: &Cluster,
     namespace: &str,
@@ -74,8 +74,8 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// The fields that an expression sees: of a Secret in another namespace not its data, since the operator can read more
-/// than the author of the set.
+/// Returns the fields that an expression may read. The data of a Secret in another namespace is removed, because the
+/// operator can read more than the author of the set.
 fn visible_fields(mut live: Value, namespace: &str) -> Map<String, Value> {
     let is_foreign_secret = fields::kind(&live) == "Secret"
         && fields::group(&live).is_empty()

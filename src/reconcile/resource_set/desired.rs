@@ -17,7 +17,7 @@ use crate::format::go_duration;
 use crate::k8s::ObjectId;
 use crate::reconcile::plan;
 
-/// The longest that all templates of a set may take. One tenant's template must not hold up the others.
+/// Limit for rendering all templates of a set, so that one tenant's templates do not delay other tenants.
 const TEMPLATE_LIMIT: Duration = Duration::from_secs(60);
 
 /// An object, and the template and input set that rendered it.
@@ -28,7 +28,7 @@ pub(super) struct RenderedObject {
     pub input: Option<InputName>,
 }
 
-/// The objects of one step; a set without steps has one, which has no name.
+/// The objects of one step. A set without steps has a single step without a name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DesiredStep {
     pub name: Option<String>,
@@ -51,12 +51,12 @@ impl DesiredStep {
     }
 }
 
-/// Stages within a step: each is compared with the cluster once the one before it is applied.
+/// Stages within a step. Each stage is compared with the cluster after the previous one was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SetStage {
     Definitions,
     Classes,
-    /// Before the bindings: an API server refuses to bind a missing role unless the user may bind every role.
+    /// Applied before the bindings: an API server refuses to bind a missing role unless the user may bind every role.
     Roles,
     Objects,
 }
@@ -69,7 +69,7 @@ impl SetStage {
         let id = ObjectId::of(object);
         match id.kind.as_str() {
             "CustomResourceDefinition" | "Namespace" | "ClusterRole" => SetStage::Definitions,
-            // A pod whose PriorityClass is not there yet is refused.
+            // The API server refuses a pod whose PriorityClass does not exist yet.
             kind if kind.ends_with("Class") => SetStage::Classes,
             "Role" if id.group == "rbac.authorization.k8s.io" => SetStage::Roles,
             _ => SetStage::Objects,
@@ -97,12 +97,12 @@ impl DesiredSet {
     }
 }
 
-/// Makes the objects of a set. Providers are read with the operator's own rights, what annotations ask for with those under
-/// which the objects are applied.
+/// Makes the objects of a set. Providers are read with the operator's own rights. Sources of annotations are read with
+/// the rights under which the objects are applied.
 ///
 /// # Errors
-/// A spec that is not valid, inputs that are not there, a template that fails, data that cannot be read. What was read until
-/// then is in `sources`.
+/// The spec is not valid, inputs are missing, a template fails, or data cannot be read. `sources` has the objects that
+/// were requested until then.
 pub(super) async fn make(
     cluster: &Cluster,
     applier: &Cluster,
@@ -133,7 +133,7 @@ pub(super) async fn make(
     }
     resolve(applier, &mut objects, sources).await.map_err(|error| ResourceSetFailure::failed(&error))?;
     objects.iter_mut().for_each(normalise);
-    // After the references are resolved, so that a change of copied data is a new revision.
+    // The digest is taken after the references are resolved, so that a change of copied data is a new revision.
     let digest = digest(&objects)?;
     let rendered = objects.into_iter().zip(origins);
     let mut steps = empty_steps(set);
@@ -151,7 +151,7 @@ fn decode(set: &ResourceSet, warnings: &mut Vec<Warning>) -> Result<Templates, R
     Templates::decode(&object, warnings).map_err(|error| ResourceSetFailure::build(format!("build failed: {error}")))
 }
 
-/// Renders the templates, beside the other work of the process; nothing where every object is excluded.
+/// Renders the templates on a thread for blocking work. Returns `None` if every object is excluded.
 async fn rendered(templates: Templates, inputs: &Inputs) -> Result<Option<BuiltSet>, ResourceSetFailure> {
     let sets = inputs.sets.clone();
     let work = move || {
@@ -191,7 +191,7 @@ fn empty_steps(set: &ResourceSet) -> Vec<DesiredStep> {
     if steps.is_empty() { vec![DesiredStep::default()] } else { steps }
 }
 
-/// The digest of the reference: of all objects as YAML documents, in the order in which they are built.
+/// Returns the digest as the reference computes it: of all objects as YAML documents, in the order of the build.
 fn digest(objects: &[Value]) -> Result<String, ResourceSetFailure> {
     let mut digest = Sha256::new();
     for object in objects {

@@ -1,4 +1,4 @@
-//! Why a ResourceSet is not ready, in the reasons and words of its conditions.
+//! Failures of a ResourceSet, with the reasons and messages of its conditions.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::api::well_known::reason;
 use crate::reconcile::options::DEPENDENCY_PAUSE;
 
-/// When a run that failed is tried again.
+/// When a failed run is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// Only after a change of the set.
     Never,
     /// After a pause that grows with each failure.
     Backoff,
-    /// After this long, as often as it takes.
+    /// After this pause, without a limit.
     After(Duration),
 }
 
@@ -37,7 +37,7 @@ impl ResourceSetFailure {
         ResourceSetFailure { reason: reason::BUILD_FAILED, message, retry: RetryPolicy::Backoff }
     }
 
-    /// Something that has to be there first.
+    /// A dependency that is not ready yet, or a provider that has not exported inputs yet.
     pub(super) fn dependency(error: &str) -> Self {
         ResourceSetFailure {
             reason: reason::DEPENDENCY_NOT_READY,
@@ -46,7 +46,7 @@ impl ResourceSetFailure {
         }
     }
 
-    /// An expression that cannot be read.
+    /// An expression that cannot be parsed.
     pub(super) fn expression(error: &str) -> Self {
         ResourceSetFailure {
             reason: reason::INVALID_CEL_EXPRESSION,

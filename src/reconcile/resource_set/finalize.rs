@@ -1,4 +1,4 @@
-//! The deletion of a ResourceSet, with what it applied.
+//! The deletion of a ResourceSet and of the objects that it applied.
 
 use std::time::Duration;
 
@@ -20,16 +20,17 @@ use crate::reconcile::progress::{Action, Progress};
 use crate::reconcile::prune;
 use crate::reconcile::run::under_lease;
 
-/// How long deleted Kustomizations and HelmReleases may take to remove what they deployed.
+/// Limit for deleted Kustomizations and HelmReleases to remove the objects that they deployed.
 const FLUX_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The fate of the objects of a set that is deleted.
+/// The result of deleting the objects of a set.
 #[derive(Debug, Default)]
 pub struct FinalizedResourceSet {
     pub deleted: Vec<ObjectId>,
-    /// Objects that are kept, because the set is suspended, or because they are protected or cannot be deleted with the rights of the run.
+    /// Objects that are kept, because the set is suspended, its service account does not exist, or the objects are
+    /// protected.
     pub kept: Vec<ObjectId>,
-    /// Why objects could not be deleted: the finalizer stays, and the next run tries again.
+    /// Why objects could not be deleted. The finalizer is kept, and the next run tries again.
     pub errors: Vec<String>,
 }
 
@@ -39,13 +40,13 @@ impl FinalizedResourceSet {
     }
 }
 
-/// Deletes what a set that is being deleted has applied, and then clears its finalizer.
+/// Deletes the objects that a set has applied, and then clears the set's finalizer. The set itself is being deleted.
 ///
-/// A suspended set leaves its objects. So does a set whose service account is gone: no account is left with the rights to delete
-/// them, and the deletion of a namespace must not wait for that.
+/// The objects of a suspended set are kept. So are those of a set whose service account does not exist: no account with
+/// the rights to delete them is left, and the deletion of a namespace must not wait for one.
 ///
 /// # Errors
-/// The API server cannot be asked. What could not be deleted is in the result.
+/// The API server does not answer. Objects that could not be deleted are part of the result.
 pub async fn finalize_resource_set(
     cluster: &Cluster,
     set: &ResourceSet,
@@ -63,7 +64,7 @@ async fn finalize(
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<FinalizedResourceSet, ReconcileError> {
-    // An entry that cannot be read names no object that could be deleted.
+    // Entries that cannot be parsed are skipped, because they do not name an object to delete.
     let owned = set.recorded_inventory().objects();
     let mut done = FinalizedResourceSet::default();
     let mut announcer = Announcer::about(cluster, set, options.notifications.clone());
@@ -88,7 +89,7 @@ async fn finalize(
             progress,
         };
         let owner = owner(set);
-        // A set that is being deleted builds nothing, so everything on record is stale.
+        // A set that is being deleted builds nothing, so everything in its inventory is stale.
         let stale = plan::stale(&owned, &Default::default());
         let mut live = LiveObjects::default();
         live.add_of(&applier, &owner, &stale, options.plan.concurrency).await?;
@@ -102,6 +103,7 @@ async fn finalize(
         }
         done.errors = removed.errors.iter().map(|(id, error)| format!("{id} {}", error.sentence())).collect();
         if removed.interrupt.is_some() {
+            // Without an error, the finalizer would be cleared although objects are left.
             done.errors.push("the deletion was interrupted".to_owned());
         }
         if !done.errors.is_empty() {
@@ -109,7 +111,7 @@ async fn finalize(
         }
     }
     announcer.finish().await;
-    // Read again: other finalizers may have come or gone while objects were deleted.
+    // Read the set again: its other finalizers may have changed while objects were deleted.
     if done.is_complete()
         && let Some(live) = cluster.read(&set.id()).await?
     {
@@ -118,7 +120,7 @@ async fn finalize(
     Ok(done)
 }
 
-/// Returns the service account of a set, as `namespace/name`, when it is not there.
+/// Returns the service account of a set, as `namespace/name`, if it does not exist.
 async fn missing_account(
     cluster: &Cluster,
     set: &ResourceSet,

@@ -20,7 +20,7 @@ pub(crate) const PROVIDER_KIND: &str = "ResourceSetInputProvider";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "message", rename_all = "camelCase")]
 pub enum ProviderState {
-    /// They are.
+    /// The inputs are current.
     Exported,
     /// Nothing was exported yet.
     NeverExported,
@@ -49,7 +49,7 @@ impl ProviderState {
         }
     }
 
-    /// Why nothing is pruned because of what the provider has exported.
+    /// Returns why nothing may be pruned because of the exported inputs; `None` if they are current.
     fn reason(&self) -> Option<String> {
         match self {
             ProviderState::Exported => None,
@@ -60,7 +60,7 @@ impl ProviderState {
     }
 }
 
-/// A provider, and how many input sets it has exported.
+/// A provider, with the number of its exported input sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderInputs {
@@ -70,23 +70,23 @@ pub struct ProviderInputs {
     pub state: ProviderState,
 }
 
-/// The inputs that templates are rendered with.
+/// The inputs with which templates are rendered.
 #[derive(Debug)]
 pub(super) struct Inputs {
     pub sets: Vec<InputSet>,
     pub providers: Vec<ProviderInputs>,
-    /// The set names providers, and none of the inputs comes from anywhere.
+    /// Whether the set selects providers but has no inputs at all.
     pub are_missing: bool,
 }
 
 impl Inputs {
-    /// Why objects that the inputs no longer render are not pruned: the providers may still export these inputs.
+    /// Returns why objects that are no longer rendered are not pruned: the providers may still export their inputs.
     pub(super) fn unsettled(&self) -> Vec<String> {
         let reason = |one: &ProviderInputs| Some(format!("{} {}", one.provider, one.state.reason()?));
         self.providers.iter().filter_map(reason).collect()
     }
 
-    /// Whether a provider is exporting at this moment: looking again soon is of use.
+    /// Whether a provider has yet to finish an export, so that the set should be reconciled again soon.
     pub(super) fn is_being_exported(&self) -> bool {
         let waits = |one: &ProviderInputs| matches!(one.state, ProviderState::NeverExported | ProviderState::Exporting);
         self.providers.iter().any(waits)
@@ -96,9 +96,9 @@ impl Inputs {
 /// Why there are no inputs.
 #[derive(Debug)]
 pub(super) enum InputError {
-    /// The spec has to change.
+    /// The spec must change.
     Invalid(String),
-    /// A provider that is not there, or an API server that does not answer: both may pass.
+    /// A provider does not exist, or the API server does not answer. A later run may succeed.
     Unavailable(String),
     /// A provider has to export first.
     NotExported(String),
@@ -149,15 +149,16 @@ pub(super) async fn collect(
     let sets = combine(all, &set.strategy, warnings).map_err(invalid)?;
     let are_missing = !set.inputs_from.is_empty() && sets.is_empty();
     let waits_for = providers.iter().find(|one| one.state == ProviderState::NeverExported);
-    // With Permute, a missing source would lead to other objects than the set means. Without any inputs there is
-    // nothing to apply. Both wait for the provider.
+    // With Permute, a missing source would lead to other objects than intended. Without any inputs there is nothing to
+    // apply. In both cases the set waits for the provider.
     if let Some(one) = waits_for.filter(|_| are_missing || set.strategy.name == "Permute") {
         return Err(InputError::NotExported(format!("{} has not exported inputs yet", one.provider)));
     }
     Ok(Inputs { sets, providers, are_missing })
 }
 
-/// Reads the providers that references may mean: by name where all are named, else all of the namespace.
+/// Reads the providers that the references may select: by name if all references have one, else all providers of the
+/// namespace.
 async fn providers(
     cluster: &Cluster,
     namespace: &str,

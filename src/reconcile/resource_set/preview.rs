@@ -1,4 +1,4 @@
-//! The plan of a run of a ResourceSet: nothing is written.
+//! Plans a run of a ResourceSet; writes nothing.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::reconcile::plan::{self, Comparison, PlannedInstance, PlannedObject, P
 use crate::reconcile::progress::{Progress, Stage, Update};
 use crate::reconcile::stored;
 
-/// An object of a plan, and what renders it.
+/// A planned object, with the template and the input set that render it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedSetObject {
@@ -31,7 +31,7 @@ pub struct PlannedSetObject {
     pub in_step: Option<String>,
     /// `spec.resources[0]`.
     pub template: String,
-    /// The input set, as a person finds it again.
+    /// The input set, in words for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// Index of the input set among all of them.
@@ -47,7 +47,7 @@ pub struct PlannedProvider {
     pub inputs: ProviderInputs,
     /// Objects rendered from its input sets.
     pub objects: usize,
-    /// How many of them are in the cluster and would be pruned if the provider exported nothing.
+    /// Number of them that are in the inventory, and would be pruned if the provider exported nothing.
     pub pruned_without: usize,
 }
 
@@ -56,14 +56,14 @@ pub struct PlannedProvider {
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSetPlan {
     pub resource_set: PlannedInstance,
-    /// Nothing of it happens before the set is resumed.
+    /// Whether nothing happens before the set is resumed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
     /// Digest of the objects.
     pub revision: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_revision: Option<String>,
-    /// Input sets that the templates are rendered with.
+    /// Number of input sets with which the templates are rendered.
     pub input_sets: usize,
     pub providers: Vec<PlannedProvider>,
     pub objects: Vec<PlannedSetObject>,
@@ -81,17 +81,17 @@ impl ResourceSetPlan {
         self.objects.iter().any(|one| one.planned.step != Step::Unchanged) || !self.prune.is_empty()
     }
 
-    /// Returns how many objects get each step.
+    /// Returns the number of objects with this step.
     pub fn count(&self, step: Step) -> usize {
         self.objects.iter().filter(|one| one.planned.step == step).count()
             + self.prune.iter().filter(|one| one.step == step).count()
     }
 }
 
-/// Makes the plan of a run for the set in the cluster. Of a suspended set it is what would happen once it is resumed.
+/// Plans a run of the stored set. For a suspended set it is the plan after a resume.
 ///
 /// # Errors
-/// The set is not there, cannot be built, the API server refuses a manifest in a dry run, or cannot be asked.
+/// The set does not exist or cannot be built, or the API server refuses a manifest in a dry run or does not answer.
 pub async fn plan_resource_set(
     cluster: &Cluster,
     id: &ObjectId,
@@ -102,16 +102,17 @@ pub async fn plan_resource_set(
     plan_of(cluster, &set, options, progress).await
 }
 
-/// Makes the plan of an apply: of the set as it would be stored, with the status of the one in the cluster.
+/// Plans an apply: the set as it would be stored, with the status of the stored one.
 ///
 /// # Errors
-/// As [`plan_resource_set`]; a set that is not there is none.
+/// As [`plan_resource_set`]; a missing set is not an error.
 pub async fn plan_written_resource_set(
     cluster: &Cluster,
     written: &Value,
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<ResourceSetPlan, ReconcileError> {
+    // The current owner of the fields matters only to the apply, which takes them over on request.
     let (set, _) = as_it_would_be_stored(cluster, written, true).await?;
     plan_of(cluster, &set, options, progress).await
 }
@@ -172,7 +173,7 @@ async fn plan_of(
     })
 }
 
-/// Says which dependency a run would wait for.
+/// Returns a warning about the first dependency for which a run would wait.
 async fn dependency_warnings(cluster: &Cluster, set: &ResourceSet) -> Vec<String> {
     let dependencies = set.spec.depends_on.as_deref().unwrap_or_default();
     let checked = match dependencies::parse(dependencies) {
@@ -182,8 +183,8 @@ async fn dependency_warnings(cluster: &Cluster, set: &ResourceSet) -> Vec<String
     checked.err().map(|error| format!("nothing is applied for now: {error}")).into_iter().collect()
 }
 
-/// Compares all objects with the cluster. What an earlier step or stage brings about may be missing still: then the objects that
-/// need it are taken as new.
+/// Compares all objects with the cluster. An object may need a kind or namespace that an earlier step or stage creates.
+/// If it cannot be compared for that reason, it counts as new.
 async fn objects(
     applier: &Cluster,
     set: &ResourceSet,
@@ -205,7 +206,7 @@ async fn objects(
         let compared = match compared {
             Ok(compared) => compared,
             Err(errors) if is_first && !may_pass(&errors) => return Err(ReconcileError::Refused(errors)),
-            // Each alone, so that those that can be compared are.
+            // Compare each object alone, so that those that cannot be compared do not affect the others.
             Err(_) => one_by_one(applier, live, all, comparison).await?,
         };
         is_first = false;

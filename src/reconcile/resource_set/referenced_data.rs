@@ -1,7 +1,7 @@
 //! Data that annotations of rendered objects ask for: `copyFrom`, `convertKubeConfigFrom` and `checksumFrom`.
 //!
-//! Everything is read with the rights under which the objects are applied, so that a set gets at no more than its service
-//! account may read. Each source is read once a run.
+//! Sources are read with the rights under which the objects are applied, so that a set cannot read more than its
+//! service account may. Each source is read once per run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +19,19 @@ use crate::cluster::Cluster;
 use crate::format::yaml;
 use crate::k8s::{ObjectId, fields};
 
-/// The objects of a set whose annotations are resolved, and what they were resolved from.
+/// ConfigMaps and Secrets that were read for the annotations of a set.
 #[derive(Debug, Default)]
 pub(super) struct DataSources {
-    /// Objects of the cluster that were asked for, as `Kind/namespace/name`: a change of one of them is a reason to run again.
+    /// Requested objects, as `Kind/namespace/name`. A change of one of them is a reason to run again.
     pub read: BTreeSet<String>,
-    /// Those of them whose checksum was taken.
+    /// Objects of the cluster whose checksum was requested.
     pub checksums: BTreeSet<String>,
 }
 
 /// Resolves the annotations of all objects, in their order.
 ///
 /// # Errors
-/// The text of the first annotation that is not valid, or whose source cannot be read. What was asked for until then is in
-/// `sources`.
+/// An annotation is not valid, or its source cannot be read. `sources` has the objects that were requested until then.
 pub(super) async fn resolve(cluster: &Cluster, objects: &mut [Value], sources: &mut DataSources) -> Result<(), String> {
     let mut reader = ReferenceReader { cluster, known: BTreeMap::new(), sources };
     for object in objects.iter_mut() {
@@ -41,7 +40,7 @@ pub(super) async fn resolve(cluster: &Cluster, objects: &mut [Value], sources: &
     for object in objects.iter_mut() {
         reader.convert_kubeconfig(object).await?;
     }
-    // Last: a checksum covers the data that the other two annotations bring.
+    // Checksums come last, because they cover the data that the other two annotations add.
     reader.add_checksums(objects).await
 }
 
@@ -72,7 +71,7 @@ impl ReferenceReader<'_> {
     /// Reads a ConfigMap or Secret.
     ///
     /// # Errors
-    /// The text of the API server.
+    /// The message of the API server.
     async fn read(&mut self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let key = format!("{kind}/{namespace}/{name}");
         self.sources.read.insert(key.clone());
@@ -90,7 +89,8 @@ impl ReferenceReader<'_> {
         found
     }
 
-    /// `copyFrom`: replaces the data of a ConfigMap or Secret by that of another one.
+    /// `copyFrom`: copies the data of another ConfigMap or Secret. Copied data replaces the data of a ConfigMap, and is
+    /// merged into that of a Secret.
     async fn copy(&mut self, object: &mut Value) -> Result<(), String> {
         let Some(value) = annotation(object, COPY_FROM_ANNOTATION).map(str::to_owned) else { return Ok(()) };
         let Some((namespace, name)) = namespaced_name(&value) else {
@@ -145,7 +145,7 @@ impl ReferenceReader<'_> {
         };
         let secret = self.read("Secret", namespace, name).await;
         let secret = secret.map_err(|error| format!("failed to get kubeconfig Secret/{namespace}/{name}: {error}"))?;
-        // The API server stores nothing but base64, so this cannot fail.
+        // The API server stores only valid base64, so this cannot fail.
         let content = secret_content(&secret).unwrap_or_default();
         let keys: &[&str] = match &key {
             Some(key) => &[key],
@@ -168,9 +168,9 @@ impl ReferenceReader<'_> {
         Ok(())
     }
 
-    /// `checksumFrom`: writes the digest of the data that pods use beside the annotation that names the data.
+    /// `checksumFrom`: adds an annotation with the digest of the referenced data next to each reference.
     async fn add_checksums(&mut self, objects: &mut [Value]) -> Result<(), String> {
-        // All places first: a checksum may need any of the objects, also while one is changed.
+        // Find all annotations first: a checksum borrows every object, so none can be changed in the meantime.
         let mut places = vec![];
         for (index, object) in objects.iter().enumerate() {
             find_checksum_annotations(object, &mut String::new(), &mut |pointer, value| {
@@ -238,7 +238,7 @@ fn invalid_checksum_reference(reference: &str) -> String {
     format!("invalid {CHECKSUM_FROM_ANNOTATION} reference '{reference}' must be in the format 'Kind/namespace/name'")
 }
 
-/// Calls `found` with the JSON pointer of every map of annotations that has the key, and its value.
+/// Calls `found` with the JSON pointer of every map of annotations that has `checksumFrom`, and with its value.
 fn find_checksum_annotations(value: &Value, pointer: &mut String, found: &mut impl FnMut(&str, &str)) {
     let own = value.pointer("/metadata/annotations").and_then(|annotations| annotations.get(CHECKSUM_FROM_ANNOTATION));
     if let Some(text) = own.and_then(Value::as_str).filter(|text| !text.is_empty()) {
@@ -269,7 +269,7 @@ fn content_of(kind: &str, object: &Value) -> Result<Content, String> {
     Ok(content)
 }
 
-/// The bytes of a Secret: `stringData`, where it is rendered, over `data`.
+/// Returns the decoded data of a Secret; `stringData` takes precedence over `data`.
 fn secret_content(object: &Value) -> Result<Content, String> {
     let mut content = decoded("Secret", object, "data")?;
     let texts = object.get("stringData").and_then(Value::as_object).into_iter().flatten();
@@ -289,7 +289,8 @@ fn decoded(kind: &str, object: &Value, member: &str) -> Result<Content, String> 
     values.map(decode).collect()
 }
 
-/// Returns server and certificate authority (PEM) of a kubeconfig: of the cluster of its current context, else of the first.
+/// Returns the server and the certificate authority (PEM) of a kubeconfig: those of the current context's cluster, else
+/// those of the first cluster.
 fn server_and_authority(text: &[u8]) -> Result<(String, String), String> {
     let unreadable = |error: String| format!("failed to parse kubeconfig YAML: {error}");
     let text = std::str::from_utf8(text).map_err(|error| unreadable(error.to_string()))?;
@@ -322,7 +323,8 @@ fn server_and_authority(text: &[u8]) -> Result<(String, String), String> {
     }
 }
 
-/// Brings an object into the form in which it is applied: the data of a Secret encoded, no status, protocols of ports named.
+/// Brings an object into the form in which it is applied: encodes `stringData`, removes the status (except that of a
+/// definition), and sets the protocols of ports.
 pub(super) fn normalise(object: &mut Value) {
     if is_core(object, "Secret")
         && let Some(texts) = object.as_object_mut().and_then(|fields| fields.remove("stringData"))
@@ -330,7 +332,7 @@ pub(super) fn normalise(object: &mut Value) {
         let mut data = object.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
         let texts = texts.as_object().cloned().unwrap_or_default();
         data.extend(texts.into_iter().map(|(key, text)| {
-            // A value that is not text stays as it is, for the API server to refuse.
+            // A value that is not text is left unchanged for the API server to refuse.
             let encoded = text.as_str().map(|text| STANDARD.encode(text));
             (key, encoded.map_or(text, Value::String))
         }));
@@ -363,7 +365,7 @@ pub(super) fn normalise(object: &mut Value) {
     }
 }
 
-/// The protocol is part of the key by which the API server tells the ports of a list apart.
+/// Sets the default protocol of ports. It is part of the key by which the API server identifies a port in a list.
 fn name_protocols(ports: &mut Value) {
     for port in ports.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
         port.entry("protocol").or_insert_with(|| "TCP".into());

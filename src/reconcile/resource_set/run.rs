@@ -49,21 +49,22 @@ use crate::reconcile::run::{DeferredWrite, under_lease};
 use crate::reconcile::status::{IN_PROGRESS, StatusWriter};
 use crate::reconcile::stored;
 
-/// How long definitions, namespaces and roles may take to be in force, and deleted objects of Flux to be gone.
+/// Limit for a wait within a run: until definitions, namespaces, cluster roles and classes take effect, or until
+/// deleted Jobs and objects of Flux are gone.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a kind that was just defined may take until the API server serves it.
+/// Limit for the API server to serve a kind that was just defined.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// How soon to look again at a provider that is exporting.
+/// Pause before the next run while a provider is exporting.
 const EXPORT_PAUSE: Duration = Duration::from_secs(5);
-/// How often a run starts over because the set changed while its plan was made.
+/// Limit for the starts of a run, which starts over if the set changes while it is planned.
 const STARTS: usize = 3;
-/// Most warnings of a build that an outcome repeats.
+/// Limit for the warnings of a build that an outcome repeats.
 const WARNINGS: usize = 20;
 
-/// Reconciles a ResourceSet of the cluster, with the status on the object.
+/// Reconciles a stored ResourceSet and writes its status.
 ///
 /// # Errors
-/// Another reconciler is at work, the run is refused before anything is written, or the API server cannot be reached to
+/// Another reconciler is working, the run is refused before anything is written, or the API server cannot be reached to
 /// record the outcome.
 pub async fn reconcile_resource_set(
     cluster: &Cluster,
@@ -79,11 +80,11 @@ pub async fn reconcile_resource_set(
     start(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await
 }
 
-/// Applies a ResourceSet as its author wrote it and reconciles it. Nothing is written before it is certain that the run is not
-/// refused.
+/// Applies a ResourceSet as its author wrote it, and reconciles it. Nothing is written before it is certain that the
+/// run is not refused.
 ///
 /// # Errors
-/// As [`reconcile_resource_set`], and when other field managers have fields of the manifest, unless `force_conflicts`.
+/// As [`reconcile_resource_set`], and when other field managers own fields of the manifest, unless `force_conflicts`.
 pub async fn apply_resource_set(
     cluster: &Cluster,
     written: &Value,
@@ -100,10 +101,11 @@ pub async fn apply_resource_set(
     start(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await
 }
 
-/// Refuses to work on a ResourceSet beside a running operator, or one that could go on at any moment.
+/// Refuses to reconcile a ResourceSet beside an operator that is running, or that does not respond but may continue at
+/// any moment.
 ///
 /// # Errors
-/// [`ReconcileError::OperatorAlive`] and [`ReconcileError::OperatorSilent`]; the API server cannot be asked.
+/// [`ReconcileError::OperatorAlive`] and [`ReconcileError::OperatorSilent`], and any failure of the requests.
 async fn refuse_beside_running(cluster: &Cluster, namespace: &str) -> Result<(), ReconcileError> {
     match operator::find_set_coverage(cluster, namespace, Timestamp::now()).await? {
         OperatorCoverage::Watched(operator) => Err(ReconcileError::OperatorAlive { operator: operator.state }),
@@ -114,7 +116,8 @@ async fn refuse_beside_running(cluster: &Cluster, namespace: &str) -> Result<(),
     }
 }
 
-/// Does a run under the lease, beside no running operator, and again when the set changed while it was prepared.
+/// Runs `attempt` under the lease, and again if the set changed while the run was prepared. Refuses to run beside an
+/// operator, unless forced.
 async fn start<'w>(
     cluster: &Cluster,
     namespace: &str,
@@ -134,7 +137,7 @@ async fn start<'w>(
     }
 }
 
-/// Returns what an apply of the manifest would store, and the set before it.
+/// Returns the set that an apply of the manifest would store, and the set that is stored now.
 pub(super) async fn as_it_would_be_stored(
     cluster: &Cluster,
     written: &Value,
@@ -143,7 +146,7 @@ pub(super) async fn as_it_would_be_stored(
     let id = ObjectId::of(written);
     let live = cluster.read(&id).await?;
     let stored = match crate::reconcile::draft::apply_written(cluster, written, force_conflicts, true).await {
-        // The definition is made before the set is stored.
+        // Not an error: the run creates the missing definition before it stores the set.
         Err(error) if error.is_api_missing() && live.is_none() => written.clone(),
         stored => stored?,
     };
@@ -153,7 +156,7 @@ pub(super) async fn as_it_would_be_stored(
             let known: ResourceSet = stored::checked(live.clone())?;
             (set.metadata.generation, set.status) = (known.metadata.generation, known.status);
         }
-        // A dry run of a new object returns an identity that no object has.
+        // The dry run of a new object returns a uid that the stored object will not have.
         None => (set.metadata.uid, set.metadata.resource_version, set.status) = (None, None, None),
     }
     Ok((set, live))
@@ -188,7 +191,7 @@ pub(super) fn owner(set: &ResourceSet) -> InventoryOwner {
     InventoryOwner::new(OwnerKind::ResourceSet, id.namespace, id.name)
 }
 
-/// Says which objects another owner has, too: they change hands with every apply.
+/// Returns a warning for each object that also belongs to another owner. Each owner takes it over with every apply.
 pub(super) fn takeovers<'p>(
     owner: &InventoryOwner,
     planned: impl IntoIterator<Item = &'p plan::PlannedObject>,
@@ -209,11 +212,11 @@ pub(super) fn prune_hold(set: &ResourceSet, desired: &DesiredSet) -> Option<Stri
     holds.then(|| format!("the providers export no inputs, and {PRUNE_WITHOUT_INPUTS_ANNOTATION} is {DISABLED}"))
 }
 
-/// A run: its tools, and what it has done so far.
+/// A run of a ResourceSet: its inputs and its results so far.
 struct SetRun<'a> {
-    /// With the operator's own rights.
+    /// The cluster with the operator's own rights.
     cluster: &'a Cluster,
-    /// With the rights under which the objects are applied.
+    /// The cluster with the rights under which the objects are applied.
     applier: Cluster,
     options: &'a RunOptions,
     progress: &'a dyn Progress,
@@ -223,16 +226,17 @@ struct SetRun<'a> {
     writer: StatusWriter<ResourceSet>,
     announcer: Announcer,
     changes: Vec<Change>,
-    /// How many of the changes an event has listed.
+    /// Number of changes that were already listed in an event.
     announced: usize,
     warnings: Vec<String>,
     sources: DataSources,
-    /// Digest of the objects, and what the history says of them.
+    /// Digest of the objects.
     digest: Option<String>,
+    /// Metadata of the entry in the history.
     facts: BTreeMap<String, String>,
-    /// When to look again earlier than the interval says.
+    /// Time until the next run, in place of the interval.
     look_again: Option<Duration>,
-    /// Beginning of the message when the running step fails.
+    /// Prefix of the message if the current step fails.
     step_prefix: String,
 }
 
@@ -320,7 +324,7 @@ impl<'a> SetRun<'a> {
         Ok(())
     }
 
-    /// Writes to the set what is still to be written.
+    /// Does the pending write to the set.
     async fn store(&mut self) -> Result<(), Stop> {
         let Some(unstored) = self.unstored.take() else { return Ok(()) };
         let stored = unstored.store(self.cluster, &self.set.id(), crd::resource_set, self.progress).await?;
@@ -354,7 +358,7 @@ impl<'a> SetRun<'a> {
             self.recreate_failed_jobs(step, &mut live).await?;
             self.step_prefix = prefix("apply").unwrap_or_default();
             self.apply_step(step, &mut live, &mut applied).await?;
-            // The last step is waited for after pruning, and only if `spec.wait` asks for it.
+            // The run waits for the last step after pruning, and only if `spec.wait` asks for it.
             if index + 1 < steps {
                 let name = step.name.as_deref().unwrap_or_default();
                 self.writer.progressing(&format!("Applying step {}/{steps} \"{name}\"", index + 1));
@@ -367,7 +371,7 @@ impl<'a> SetRun<'a> {
         self.step_prefix = String::new();
         let kept = self.collect_garbage(&desired, &applied, &mut live).await?;
         let unreadable = self.set.recorded_inventory().unreadable();
-        // Objects that were not pruned stay on record, or no later run would prune them.
+        // Objects that were not pruned are kept in the inventory. Otherwise no later run would prune them.
         let owed: Vec<InventoryEntry> = kept.iter().map(InventoryEntry::from).chain(unreadable).collect();
         self.writer.status.inventory = Some(inventory::merge(inventory::of(&applied), &owed));
         if let Some(last) = desired.steps.last().filter(|_| self.set.spec.wait == Some(true) && self.options.wait) {
@@ -397,7 +401,7 @@ impl<'a> SetRun<'a> {
         self.progress.report(Update::StageBegan { stage, objects });
     }
 
-    /// Deletes the Jobs of a step that have failed and ask to be created again.
+    /// Deletes the failed Jobs of a step that have an annotation to be recreated on failure.
     async fn recreate_failed_jobs(&mut self, step: &DesiredStep, live: &mut LiveObjects) -> Result<(), Stop> {
         let owner = owner(&self.set);
         let failed = |text: String| ResourceSetFailure::failed(&format!("{}{text}", self.step_prefix));
@@ -476,7 +480,8 @@ impl<'a> SetRun<'a> {
         Ok(())
     }
 
-    /// Compares manifests with the cluster. A kind or namespace that was just made may take a moment until it is known.
+    /// Compares manifests with the cluster. Repeats the comparison after new definitions, because the API server may
+    /// not serve their kinds at once.
     async fn compare(
         &self,
         manifests: Vec<Value>,
@@ -512,7 +517,8 @@ impl<'a> SetRun<'a> {
         }
     }
 
-    /// Puts objects on record before they are made, beside those of earlier runs: a run that is cut off forgets none of them.
+    /// Adds objects to the inventory before they are created, and keeps those of earlier runs. The inventory is then
+    /// complete even if the run is cut off.
     async fn record_ownership<'o>(&mut self, ids: impl Iterator<Item = &'o ObjectId>) -> Result<(), Stop> {
         let owed = self.writer.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
         let mut union = inventory::merge(inventory::of(ids), &owed);
@@ -526,7 +532,7 @@ impl<'a> SetRun<'a> {
         Ok(())
     }
 
-    /// Tells what was changed since the last time.
+    /// Reports the changes since the last report in an event.
     fn announce_changes(&mut self, prefix: &str, note: Option<String>) {
         let new = self.changes.get(self.announced..).unwrap_or_default();
         let lines = new.iter().filter(|change| change.action != Action::Unchanged);
@@ -540,7 +546,7 @@ impl<'a> SetRun<'a> {
         }
     }
 
-    /// Plans the deletion of what the inventory has beyond `built`.
+    /// Plans the deletion of the objects in the inventory that `built` lacks.
     async fn stale(&self, built: &[ObjectId], live: &mut LiveObjects) -> Result<Vec<PlannedPrune>, Stop> {
         let owned = self.set.recorded_inventory().objects();
         let stale = plan::stale(&owned, &built.iter().cloned().collect());
@@ -548,7 +554,7 @@ impl<'a> SetRun<'a> {
         Ok(plan::prune(&self.applier, live, stale, &owner(&self.set)).await?)
     }
 
-    /// Deletes the objects that the set no longer renders, and returns those that stay in its inventory.
+    /// Deletes the objects that the set no longer renders, and returns those that its inventory must keep.
     async fn collect_garbage(
         &mut self,
         desired: &DesiredSet,
@@ -611,7 +617,7 @@ impl<'a> SetRun<'a> {
             .into_result()
     }
 
-    /// Records how the run ended, unless it was not to write anything.
+    /// Records how the run ended, unless it must not write anything.
     async fn end(mut self, ended: Result<(), Stop>) -> Result<Outcome, ReconcileError> {
         let failure = match ended {
             Ok(()) => None,
@@ -628,7 +634,7 @@ impl<'a> SetRun<'a> {
             // A working set is not replaced by one that cannot be built.
             return Err(ReconcileError::ResourceSet(failure.clone()));
         }
-        // A set whose run failed is stored all the same, and its status says why.
+        // A set is stored even if its run failed. Its status then says why.
         match self.store().await {
             Ok(()) => {}
             Err(Stop::Abort(error)) => return Err(error),
@@ -674,7 +680,7 @@ impl<'a> SetRun<'a> {
         }
     }
 
-    /// Puts the end of the run into conditions, history and an event.
+    /// Records the end of the run in the conditions, the history and an event.
     fn record(&mut self, failure: Option<&Failure>, reason: &'static str, message: &str) {
         let event = |warning: bool, message: &str| Event {
             warning,
@@ -695,7 +701,7 @@ impl<'a> SetRun<'a> {
                 self.announcer.event(event(true, message));
                 return;
             }
-            // The request was not served: the run that comes next does.
+            // The request was not served; the next run does that.
             Some(Failure::Interrupted(interrupt)) => {
                 self.writer.failed(reason, message);
                 self.announcer.event(event(false, &messages::interrupted(interrupt)));
@@ -704,7 +710,7 @@ impl<'a> SetRun<'a> {
             Some(Failure::ResourceSet(failure)) if matches!(failure.retry, RetryPolicy::After(_)) => {
                 self.writer.failed(reason, message);
                 self.writer.handle_request();
-                // A set that keeps waiting for the same thing would repeat the event at every attempt.
+                // Otherwise a set that waits for a dependency would repeat the event at every attempt.
                 if is_news {
                     self.announcer.event_and_notify(event(false, message));
                 }

@@ -68,6 +68,7 @@ impl Run<'_> {
         }
         self.rejected = Some(failed.clone());
         Box::pin(self.carry_out_build(built, live)).await?;
+        // `rejection_of` recognises the failed revision by this field.
         self.writer.status.last_attempted_revision = Some(failed.clone());
         Err(Failure::RolledBack { failed, restored, detail }.into())
     }

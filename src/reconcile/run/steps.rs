@@ -27,7 +27,7 @@ use crate::reconcile::progress::{Action, Stage, Update};
 use crate::reconcile::prune::{self, RemovalOptions};
 use crate::reconcile::status::{IN_PROGRESS, is_forced};
 
-/// Limit for definitions, namespaces and roles to be in force.
+/// Limit for definitions, namespaces, cluster roles and classes to take effect.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
@@ -210,7 +210,7 @@ impl Run<'_> {
             let options = RemovalOptions { owner: &owner, uninstalls: false, deadline: self.health_deadline() };
             let work = prune::remove(self.context(), live, &plan.prune, options);
             let (removed, ()) = tokio::join!(work, self.write_stage(Stage::Prune));
-            // After an error the whole list stays on record.
+            // An error returns here, before the inventory is replaced below, so the whole list is kept.
             let removed = removed?;
             self.changes.extend(removed.changes);
             owed.extend(removed.left.iter().map(InventoryEntry::from));
@@ -231,7 +231,7 @@ impl Run<'_> {
                 Ok(())
             };
         }
-        // Objects that could not be deleted still have to be deleted.
+        // Objects that could not be deleted are kept in the inventory, so that a later run deletes them.
         self.writer.status.inventory = Some(inventory::merge(inventory::of(ids), &owed));
         ended.map_err(Stop::Failed)
     }
