@@ -1,4 +1,4 @@
-//! An incident for somebody who was not there: the bundle, the page and the report, without secrets.
+//! An incident for other people: the bundle, the page and the report, without secrets.
 
 pub mod bundle;
 pub mod gather;

@@ -1,4 +1,4 @@
-//! The contents of a cluster: components, inventories, events, trees, and what they belong to.
+//! The contents of a cluster: components, inventories, events, trees, and their owners.
 
 pub mod changes;
 pub mod components;

@@ -312,7 +312,9 @@ async fn bindings_of_the_reference_to_cluster_admin_are_removed_or_reported(clus
     let install = format!("install --image {IMAGE} --wait=false");
     let dry = run(&world, &format!("{install} --dry-run")).await.exits(0);
     let dry = dry.stdout_has("delete     ClusterRoleBinding/flux-operator-cluster-admin");
-    dry.stderr_has("ClusterRoleBinding/mine binds ServiceAccount/flux-system/flux-operator to cluster-admin and stays");
+    dry.stderr_has(
+        "ClusterRoleBinding/mine binds ServiceAccount/flux-system/flux-operator to cluster-admin and is kept",
+    );
     assert!(is_there("flux-operator-cluster-admin").await);
     run(&world, &install).await.exits(0).stderr_has("is no longer cluster-admin; --cluster-admin keeps it");
     assert!(!is_there("flux-operator-cluster-admin").await && is_there("mine").await);

@@ -119,7 +119,7 @@ impl HasNextSteps for CheckReport {
 }
 
 impl CheckReport {
-    /// The checks that did not pass, worst first.
+    /// Returns the failed checks, then the warnings.
     pub fn problems(&self) -> Vec<(&str, &Check)> {
         let all = || self.groups.iter().flat_map(|g| g.checks.iter().map(move |c| (g.name.as_str(), c)));
         let of = |verdict| all().filter(move |(_, c)| c.verdict == verdict);
@@ -130,7 +130,7 @@ impl CheckReport {
 /// The subject of the checks.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckOptions<'a> {
-    /// Only what an installation needs beforehand.
+    /// Check only the requirements of an installation.
     pub pre: bool,
     pub namespace: &'a str,
     /// Version of this program.
@@ -138,13 +138,13 @@ pub struct CheckOptions<'a> {
     pub now: Timestamp,
     /// The version of Flux to upgrade to; `None` omits that group.
     pub to: Option<&'a Target>,
-    /// The distribution that the instance would be built from next; None leaves that out.
+    /// The distribution from which the instance would be built next; `None` omits that group.
     pub distribution: Option<&'a Distribution>,
 }
 
 /// Runs the checks on a snapshot.
 pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
-    // Before anything lists Flux objects: at which version they were applied is looked at.
+    // Requested before any list of Flux objects: `api_versions` reads the applied versions from managed fields.
     snapshot.want_managers();
     let mut groups = vec![kubernetes(snapshot), rights(snapshot, options)];
     let found = (!options.pre).then(|| overview(snapshot, None, options.now));
@@ -211,10 +211,10 @@ fn distribution_group(snapshot: &Snapshot, namespace: &str, distribution: &Distr
     group
 }
 
-/// How many objects a line of the upgrade names.
+/// Limit for the objects that a line about the upgrade names.
 const NAMED: usize = 3;
 
-/// Checks what another version of Flux makes of the cluster.
+/// Checks the effects of another version of Flux on the cluster.
 pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> Group {
     let version = &target.version.version;
     let mut group = Group::new(&format!("Flux {}", target.version.name));
@@ -242,7 +242,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let patches =
         instance(snapshot, namespace).map(|i| fields::items(i, "/spec/kustomize/patches")).unwrap_or_default();
     let patched = upgrade::patched_arguments(patches);
-    // Only fields that patches add count, not those that the build of the version sets.
+    // Only arguments from patches are checked, not those that the build of the version sets.
     let wrong = target.arguments(&patched);
     if wrong.is_empty() {
         group.pass("flags and gates", "every one that patches set is known");
@@ -280,7 +280,8 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     group
 }
 
-/// Vendors append to the version, as in v1.33.1-gke.100 or v1.33.1+k3s1; that does not make it a pre-release.
+/// Parses a version of Kubernetes without the suffix of a vendor, as in v1.33.1-gke.100 or v1.33.1+k3s1. The suffix
+/// does not mark a pre-release.
 fn parse_kubernetes_version(text: &str) -> Option<Version> {
     parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text))
 }
@@ -317,7 +318,7 @@ fn kubernetes(snapshot: &Snapshot) -> Group {
     group
 }
 
-/// The writes of the reconciler: verb, group, resource, whether in the instance's namespace.
+/// The rights that the reconciler needs: verb, group, resource, whether in the instance's namespace.
 pub const RIGHTS: &[(&str, &str, &str, bool)] = &[
     ("patch", "apiextensions.k8s.io", "customresourcedefinitions", false),
     ("patch", "", "namespaces", false),
@@ -337,11 +338,11 @@ pub const RIGHTS: &[(&str, &str, &str, bool)] = &[
     ("create", "", "events", true),
 ];
 
-/// Installing Flux needs all of them; a check of an installation names those that are missing.
+/// Checks the rights of the user. A missing right fails before an installation, and is a warning afterwards.
 fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let mut group = Group::new("rights");
     let namespace = options.namespace;
-    // For a cluster-admin, one question replaces one for each right.
+    // For a cluster-admin, this request replaces a separate request for each right.
     match snapshot.may("*", "*", "*", None) {
         Some(true) => {
             group.pass("everything", "all required permissions granted (cluster-admin)");
@@ -372,14 +373,14 @@ fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
             None => group.skip(&title, "not known"),
         }
     }
-    // Said once for all of them.
+    // The hint is the same for all of them, so only the last check has it.
     if let Some(last) = group.checks.iter_mut().rfind(|check| matches!(check.verdict, Verdict::Fail | Verdict::Warn)) {
         last.hint = Some(NextStep::advice("ask for the rights, or let the operator in the cluster do it"));
     }
     group
 }
 
-/// Applying everything again rewrites what is stored at old versions.
+/// Returns the step that applies everything again, which rewrites objects stored at old versions.
 fn migrate(namespace: &str) -> NextStep {
     NextStep::Reconcile { object: instance_ref(namespace), in_process: false, force: true }
 }
@@ -490,7 +491,7 @@ fn check_operator(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<
             let message = kstatus::compute(deployment).message;
             group.fail(&name(deployment), message, NextStep::Describe(ObjectId::of(deployment)));
         }
-        // Its pods look well; only the lease shows that it does not work.
+        // Its pods are healthy. Only the lease shows that it is not working.
         OperatorState::Silent(deployment, lease) => {
             group.pass(&name(deployment), kstatus::compute(deployment).message);
             let says = lease.map_or("there is none".to_owned(), |lease| {
@@ -530,7 +531,7 @@ fn check_version_skew(group: &mut Group, snapshot: &Snapshot, options: CheckOpti
     let Some(running) = version::operator_version(snapshot) else { return };
     let minor = |text: &str| parse_version_lenient(text).map(|v| (v.major, v.minor));
     let both = format!("this program is {}, the operator is {running}", options.client);
-    // Another operator has version numbers of its own.
+    // Another operator program has its own version numbers.
     let is_another = operator::deployment(snapshot, options.namespace).is_some_and(|one| !runs_this_program(one));
     match (minor(&running), minor(options.client)) {
         _ if is_another => {
@@ -586,7 +587,7 @@ fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
         group.skip("sync", "the instance has no sync");
         return group;
     };
-    // As the operator names a sync without a name.
+    // The operator names a sync after the namespace if the spec has no name.
     let name = fields::some_text(spec, "/name").unwrap_or(namespace);
     let Some(kustomization) = find("Kustomization", name) else {
         let explain = NextStep::Explain(instance_ref(namespace));
@@ -614,7 +615,7 @@ fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
     group
 }
 
-/// Objects that were applied at versions their definition no longer serves or calls deprecated.
+/// Checks for objects and manifests at versions that their definition does not serve or marks as deprecated.
 fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     let mut group = Group::new("api versions");
     let mut old: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
@@ -675,7 +676,8 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     group
 }
 
-/// Versions of a kind to write manifests at, newest first: those its definition serves and does not call deprecated.
+/// Returns the versions at which to write manifests of a kind, newest first: those that its definition serves and does
+/// not mark as deprecated.
 fn current_versions<'a>(snapshot: &'a Snapshot, kind: &FluxKind) -> Vec<&'a str> {
     let usable = |version: &&Value| {
         version.get("served").and_then(Value::as_bool).unwrap_or(false)
@@ -689,7 +691,7 @@ fn current_versions<'a>(snapshot: &'a Snapshot, kind: &FluxKind) -> Vec<&'a str>
     }
 }
 
-/// Fails for each manifest that is written at a version it should not have; returns how many there are.
+/// Adds a failure for each manifest that is written at an outdated version, and returns the number of failures.
 fn outdated_manifests(snapshot: &Snapshot, group: &mut Group) -> usize {
     let mut count = 0;
     for manifest in snapshot.outdated() {
@@ -793,7 +795,7 @@ mod tests {
     }
 
     #[test]
-    fn before_an_installation_only_the_cluster_is_looked_at() {
+    fn before_an_installation_only_the_cluster_is_checked() {
         let mut snapshot = Snapshot::of_dump([]);
         snapshot.insert_version(json!({"gitVersion": "v1.24.3"}));
         let report = check(&snapshot, CheckOptions { pre: true, ..OPTIONS });
@@ -812,7 +814,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_that_does_not_work_fails_however_well_it_looks() {
+    fn an_operator_that_is_not_working_fails() {
         let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator", "namespace": "fs"},
             "spec": {"holderIdentity": "pod-abc_1234", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}});
         let at = |text: &str| CheckOptions { now: text.parse().unwrap(), ..OPTIONS };
@@ -834,7 +836,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_is_gone_fails() {
+    fn a_missing_controller_fails() {
         let snapshot = Snapshot::of_dump([
             json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "fs"},
                 "status": {"components": [{"name": "source-controller"}]}}),

@@ -79,12 +79,12 @@ impl HealthCounts {
             HealthVerdict::NotStarted => self.not_started += 1,
             HealthVerdict::InProgress => self.in_progress += 1,
             HealthVerdict::Failing => self.failing += 1,
-            // An object that was read has one of the others.
+            // An object that was read has one of the other verdicts.
             HealthVerdict::Unknown | HealthVerdict::NotInstalled => {}
         }
     }
 
-    /// `2 ready, 1 failing, 3 not started`: what there is of each, and nothing of what there is not.
+    /// Formats the counts that are not zero: `2 ready, 1 failing, 3 not started`.
     pub fn in_words(&self) -> String {
         self.parts()
             .iter()
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_name_what_there_is_and_add_up() {
+    fn counts_list_only_verdicts_that_occur_and_add_up() {
         let mut counts = HealthCounts::default();
         for verdict in [HealthVerdict::Ready, HealthVerdict::NotStarted, HealthVerdict::NotStarted] {
             counts.add(verdict);

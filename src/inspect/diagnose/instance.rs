@@ -68,7 +68,7 @@ impl InstanceRow {
         }
     }
 
-    /// The same row as `why` judges the instance, where the report of the instance says something else.
+    /// Corrects the row by the verdict of `why`, if the report of the instance says something else.
     #[must_use]
     pub fn judged(mut self, verdict: Option<RowVerdict>) -> Self {
         if let Some(verdict) = verdict {
@@ -142,12 +142,12 @@ impl RollbackAnswer {
         RollbackAnswer { possible: Some(false), reason: Some(reason.into()) }
     }
 
-    /// An answer that cannot be given, and why.
+    /// An unknown answer, with the reason.
     pub fn unknown(reason: impl Into<String>) -> Self {
         RollbackAnswer { possible: None, reason: Some(reason.into()) }
     }
 
-    /// The revision can be gone back to; the reason says what is lost.
+    /// An answer that allows it; the reason says what would be lost.
     pub(crate) fn yes(reason: Option<String>) -> Self {
         RollbackAnswer { possible: Some(true), reason }
     }

@@ -1,7 +1,7 @@
 //! Marks of Flux objects in trees and traces, as `why` judges the objects.
 //!
-//! A view shows what each object reported last. `why` knows more: a controller that is gone, a source that was replaced, a
-//! dependency that fails. So every view that marks objects corrects its marks here.
+//! A view shows the last report of each object. `why` also detects a missing controller, a newer revision of the source
+//! and a failing dependency, so every view that marks objects corrects its marks here.
 
 use jiff::Timestamp;
 
@@ -50,7 +50,7 @@ fn mark_node(snapshot: &Snapshot, judge: &mut RowJudge<'_>, node: &mut TreeNode)
     node.children.iter_mut().for_each(|child| mark_node(snapshot, judge, child));
 }
 
-/// The verdict on a Flux object that was read; `None` where its own report says all.
+/// Returns the verdict on a Flux object that was read; `None` if its own report is enough.
 fn verdict(snapshot: &Snapshot, judge: &mut RowJudge<'_>, object: &ObjectId) -> Option<RowVerdict> {
     let kind = kinds::of(&object.group, &object.kind)?;
     judge.object(kind, snapshot.get_ref(object)?)

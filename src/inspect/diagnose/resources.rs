@@ -15,7 +15,7 @@ use crate::inspect::read::snapshot::Snapshot;
 use crate::k8s::fields;
 
 impl FluxObject {
-    /// Judges the object of a cluster by the part of it that was read; `None` where its own report says all.
+    /// Judges an object of a cluster by the fields that were read; `None` if its own report is enough.
     pub fn judge(&self, kind: &'static FluxKind, judge: &mut RowJudge<'_>) -> Option<RowVerdict> {
         let is_ready = match self.condition(well_known::condition::READY) {
             Some(ready) => ready.status == "True" && self.is_observed(),
@@ -26,7 +26,7 @@ impl FluxObject {
             && kind.kind != "Kustomization"
             && self.metadata.deletion_timestamp.is_none()
             && self.condition(well_known::condition::STALLED).is_none_or(|stalled| stalled.status != "True");
-        // Most lists end here, which costs nothing for each of thousands of rows.
+        // Most rows end here, so that thousands of rows need no further work.
         if self.is_suspended(kind) || (is_plain && judge.is_served(kind)) {
             return None;
         }
@@ -34,7 +34,7 @@ impl FluxObject {
     }
 }
 
-/// The fields of an object that decide whether its report is up to date, and by which its source is found.
+/// Returns the fields of an object that decide whether its report is up to date, and those that name its source.
 fn as_value(kind: &FluxKind, object: &FluxObject) -> Value {
     let (ready, stalled) = (well_known::condition::READY, well_known::condition::STALLED);
     let condition = |name: &str| {
@@ -141,7 +141,7 @@ impl ResourceRow {
         }
     }
 
-    /// The same row as `why` judges its object, where the report of the object says something else.
+    /// Corrects the row by the verdict of `why`, if the report of the object says something else.
     #[must_use]
     pub fn judged(mut self, verdict: Option<RowVerdict>) -> Self {
         if let Some(verdict) = verdict {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_whose_controller_is_gone_fails_and_says_so() {
+    fn a_row_with_a_missing_controller_fails_and_says_so() {
         let message_of = |controllers| shown(controllers, &ready_ks(json!({})));
         let is = |ready: &str, message: &str| (ready.to_owned(), message.to_owned());
         assert_eq!(message_of(vec![controller("kustomize-controller", 1, json!([]))]), is("True", "Applied"));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_suspended_deleted_or_stalled_is_judged_by_itself() {
+    fn a_row_that_is_suspended_deleted_or_stalled_is_judged_by_its_own_fields() {
         let well = || vec![controller("kustomize-controller", 1, json!([]))];
         let mut object = ready_ks(json!({}));
         object["spec"]["suspend"] = true.into();

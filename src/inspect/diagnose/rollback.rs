@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn each_revision_says_whether_it_can_be_gone_back_to() {
+    fn each_revision_reports_whether_a_rollback_is_possible() {
         assert_eq!(
             words(vec![]),
             [

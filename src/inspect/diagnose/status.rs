@@ -1,4 +1,4 @@
-//! `status`: the whole installation on one screen, and whether all of it is well.
+//! `status`: the whole installation on one screen, with a verdict on its health.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use crate::k8s::kstatus::{self, Status};
 use crate::k8s::pod_trouble::trouble;
 use crate::k8s::{ObjectId, fields};
 
-/// How many failures are named.
+/// Limit for the listed failures.
 const NAMED: usize = 3;
 
 /// Everything there is to know first.
@@ -106,7 +106,7 @@ pub struct CauseSummary {
 }
 
 impl StatusView {
-    /// Whether the instance fails, whatever it reports itself.
+    /// Whether the instance fails, even if it reports that it is ready.
     pub fn instance_fails(&self) -> bool {
         let id = |row: &InstanceRow| ObjectId::new(&INSTANCE.group, &INSTANCE.kind, Some(&row.namespace), &row.name);
         self.instance.as_ref().is_some_and(|row| self.affected.contains(&id(row)))
@@ -133,7 +133,7 @@ pub struct StatusOptions<'a> {
     pub desired: &'a dyn Fn(&Value) -> Option<Rc<[Value]>>,
 }
 
-/// Looks at the installation in a namespace at a moment.
+/// Builds the status of the installation in a namespace at a moment.
 pub fn status(snapshot: &Snapshot, options: StatusOptions<'_>) -> StatusView {
     let StatusOptions { namespace, client, known, now, desired } = options;
     let instance = snapshot.list(&INSTANCE, Some(namespace)).into_iter().next();
@@ -176,7 +176,8 @@ fn elsewhere(snapshot: &Snapshot, namespace: &str) -> Vec<String> {
     instances.filter(|one| *one != namespace).map(str::to_owned).collect()
 }
 
-/// The Flux objects that have failed for the longest, those that wait for others last. The instance is shown by itself.
+/// Returns the Flux objects that have failed for the longest, and last those that wait for others. The instance is
+/// omitted, because it has a separate row.
 fn failures(snapshot: &Snapshot, overview: &Overview, instance: Option<&Value>) -> Vec<ResourceRow> {
     let own = instance.map(ObjectId::of);
     let mut rows: Vec<ResourceRow> = vec![];
@@ -237,7 +238,7 @@ fn controller(snapshot: &Snapshot, deployment: &Value) -> ControllerRow {
     }
 }
 
-/// The Flux objects of the instance's inventory: that is what its sync consists of.
+/// Returns the rows of the sync, which are the Flux objects in the instance's inventory.
 fn sync(snapshot: &Snapshot, instance: &Value) -> Vec<ResourceRow> {
     let rows = inventory::entries(instance).into_iter().filter_map(|id| {
         let kind = kinds::find(&id.kind).filter(|kind| kind.group == id.group)?;
@@ -280,7 +281,7 @@ fn next(
         HealthVerdict::NotInstalled => Some(NextStep::ApplyInProcess),
         HealthVerdict::Unknown => Some(NextStep::CheckRights),
         HealthVerdict::Failing => match overview.causes.as_slice() {
-            // The way out of the one cause, where it is a command.
+            // If the cause affects only its own object, explain that object instead of everything.
             [CauseGroup { cause, affected, .. }] if affected.len() == 1 => match &cause.object {
                 object if Some(object) == affected.first() => Some(NextStep::Explain(object.clone())),
                 _ => Some(NextStep::ExplainAll),
@@ -290,7 +291,7 @@ fn next(
         _ if instance.is_some_and(kinds::is_suspended) => {
             instance.map(|one| NextStep::Resume { object: ObjectId::of(one), in_process })
         }
-        // A Deployment without its label is put back by the next run.
+        // The next run restores the label of a Deployment.
         _ if instance.is_some_and(|one| !components::unlabelled(snapshot, one).is_empty()) => {
             instance.map(|one| NextStep::Reconcile { object: ObjectId::of(one), in_process, force: false })
         }
@@ -323,7 +324,7 @@ mod tests {
                 "availableReplicas": ready, "conditions": [{"type": "Available", "status": "True"}]}})
     }
 
-    /// The controller of the Kustomizations, which is well.
+    /// A healthy kustomize-controller.
     fn kustomize_controller() -> Value {
         let mut deployment = controller(1);
         deployment["metadata"]["name"] = "kustomize-controller".into();
@@ -370,7 +371,7 @@ mod tests {
         for unwell in [
             vec![instance("False"), controller(1)],
             vec![instance("True"), controller(0)],
-            // Its controller is missing where others are.
+            // helm-controller is installed, but source-controller is missing.
             vec![instance("True"), other.clone()],
             vec![instance("True"), controller(1), kustomization("app", "False", "x", "2026-01-01T00:00:00Z")],
         ] {
@@ -390,14 +391,14 @@ mod tests {
             let lacks = "lacks the label app.kubernetes.io/part-of=flux";
             let says = row.message.as_deref().unwrap_or_default();
             assert!(says.ends_with(lacks) && says.starts_with("it runs, but ") == (ready == 1), "{row:?}");
-            // As `why` judges it: a label that is gone is drift, a pod that is gone is a fault.
+            // As in `why`, a missing label is drift and a missing pod is a fault.
             assert_eq!(view.well, ready == 1, "{view:?}");
             assert_eq!(matches!(view.next, Some(NextStep::Reconcile { in_process: true, .. })), ready == 1, "{view:?}");
         }
     }
 
     #[test]
-    fn the_oldest_failures_are_named_and_what_waits_for_them_is_not() {
+    fn the_oldest_failures_are_listed_without_objects_that_wait_for_them() {
         let mut objects = vec![instance("True"), controller(1), kustomize_controller()];
         for day in 1..6 {
             objects.push(kustomization(&format!("f{day}"), "False", "x", &format!("2025-12-0{day}T00:00:00Z")));

@@ -1,5 +1,5 @@
-//! `why`: the first real cause why an object is not well, with the evidence and the next command; and all objects that are not
-//! well, by cause.
+//! `why`: the root cause of an unhealthy object, with the evidence and the next command. Also all unhealthy objects,
+//! grouped by cause.
 //!
 //! ```text
 //! instance ─► its namespace ─► operator ─► what the instance itself reports ─► Deployment ─► pod ─► claim, event, log line
@@ -7,8 +7,8 @@
 //! Flux object ─► its controller ─► what it reports ─► dependencies │ source ─► secret │ refused object │ unhealthy object ─► pod ─► …
 //!             └► inventory
 //! ```
-//! The walk stops at the first thing that explains what is below it; every stop is kept, so that a person sees what was ruled out.
-//! Nothing is guessed: a text that no table knows is shown as it is, with what was ruled out.
+//! The walk stops at the first cause that explains the rest. It keeps every step, so that the reader sees what was
+//! ruled out. It does not guess: a text that matches no table is shown unchanged, with what was ruled out.
 
 mod cause;
 mod controller;
@@ -76,7 +76,8 @@ impl HasNextSteps for Why {
     }
 }
 
-/// Explains one object at a moment: a FluxInstance, any other Flux object, or a workload. For a dump, pass [`moment_of`] as `now`: its leases are as old as the dump.
+/// Explains one object at a moment: a FluxInstance, any other Flux object, or a workload. For a dump, pass
+/// [`moment_of`] as `now`, because its leases are as old as the dump.
 pub fn why(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Why {
     let mut walk = Walk::new(snapshot, object, now);
     let cause = if walk.is_about_an_instance() { walk.instance() } else { walk.object(object) };
@@ -88,12 +89,13 @@ pub fn why(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Why {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MissingController {
     pub cause: Cause,
-    /// False where nothing of Flux is in the cluster at all: then it may work from elsewhere.
+    /// False if nothing of Flux is in the cluster: Flux may then run outside of it.
     pub is_certain: bool,
 }
 
-/// Returns why an object will not be reconciled: its controller or the operator is missing, is scaled to zero, or leaves the object
-/// to a shard that is not running. `None` if a controller may reconcile it, or if that cannot be determined.
+/// Returns why an object will not be reconciled: its controller or the operator is missing, is scaled to zero, or
+/// leaves the object to a shard that is not running. `None` if a controller may reconcile it, or if that cannot be
+/// determined.
 pub fn missing_controller(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<MissingController> {
     let mut walk = Walk::new(snapshot, object, now);
     if walk.is_about_an_instance() {
@@ -104,7 +106,7 @@ pub fn missing_controller(snapshot: &Snapshot, object: &Value, now: Timestamp) -
         return Some(MissingController { cause, is_certain: true });
     }
     let kind = kinds::of(fields::group(object), fields::kind(object))?;
-    // Pods that are not ready may become so.
+    // Pods that are not ready may still become ready.
     let cause = walk.controller(kind, object).filter(|cause| match cause.reason {
         Reason::ControllerMissing | Reason::ControllerStopped | Reason::ShardUnserved => true,
         Reason::OperatorAbsent => cause.object.kind != DEPLOYMENT.kind,
@@ -133,23 +135,24 @@ pub fn moment_of(snapshot: &Snapshot) -> Option<Timestamp> {
         .max()
 }
 
-/// How many things that were ruled out are named.
+/// Limit for the healthy objects that a cause lists as ruled out.
 const RULED_OUT: usize = 5;
 
 struct Walk<'a> {
     snapshot: &'a Snapshot,
-    /// The object that was asked about.
+    /// The requested object.
     subject: &'a Value,
     now: Timestamp,
     steps: Vec<WalkStep>,
-    /// The objects from the one that was asked about down to the one that is looked at.
+    /// The path from the requested object to the current one.
     way: Vec<ObjectId>,
-    /// The results of objects that were looked at already.
+    /// The results of the objects that were already examined.
     known: BTreeMap<ObjectId, Option<Cause>>,
     controllers: Option<Rc<[controller::Controller<'a>]>>,
-    /// Many objects are asked about: kinds are listed once for all of them, and what is well is not looked into.
+    /// Whether the walk covers many objects: kinds are listed once for all of them, and healthy objects are not
+    /// examined further.
     is_overview: bool,
-    /// Where kinds are listed for all of them; `None` is everywhere.
+    /// The namespace of an overview; `None` means that it lists kinds in all namespaces.
     scope: Option<String>,
 }
 
@@ -172,7 +175,7 @@ impl<'a> Walk<'a> {
         fields::group(self.subject) == well_known::GROUP && fields::kind(self.subject) == "FluxInstance"
     }
 
-    /// The object that was asked about, or whose turn it is among many.
+    /// Returns the requested object, or the current object of an overview.
     fn asked(&self) -> ObjectId {
         self.way.first().cloned().unwrap_or_else(|| ObjectId::of(self.subject))
     }
@@ -181,7 +184,7 @@ impl<'a> Walk<'a> {
         fields::namespace(self.subject).unwrap_or_default()
     }
 
-    /// Adds what was looked at since a step and is fine.
+    /// Adds the healthy objects among the steps since `from` as evidence.
     fn with_ruled_out(&self, cause: Cause, from: usize) -> Cause {
         let fine = self.steps.iter().skip(from).filter(|step| step.ok == Some(true)).take(RULED_OUT);
         fine.fold(cause, |cause, step| {
@@ -193,13 +196,13 @@ impl<'a> Walk<'a> {
         self.steps.push(WalkStep { object: ObjectId::of(object), ok, says: one_line(&says.into()) });
     }
 
-    /// The events beside an object.
+    /// Returns the events in the namespace of an object.
     fn events_of(&self, object: &Value) -> Vec<&'a Value> {
         let namespace = fields::namespace(object);
         self.listed(&EVENT, namespace)
     }
 
-    /// The objects of a kind in a namespace; where many objects are asked about, all of the kind are asked for at once.
+    /// Returns the objects of a kind in a namespace. An overview of all namespaces reads the whole kind at once.
     fn listed(&self, resource: &ResourceType, namespace: Option<&str>) -> Vec<&'a Value> {
         if self.is_overview && self.scope.is_none() {
             let _ = self.snapshot.list(resource, None);
@@ -234,7 +237,7 @@ impl<'a> Walk<'a> {
             return Some(cause);
         }
         let absence = self.operator();
-        // The instance has changed since it was reconciled last, so its report is of no use.
+        // The report of the instance is missing or older than its spec, so it explains nothing.
         let is_outdated = ready.is_none() || !fields::is_observed(instance);
         if absence.is_some() && is_outdated {
             return absence;
@@ -244,7 +247,7 @@ impl<'a> Walk<'a> {
         }
         let labelled = components::deployments(self.snapshot, Some(self.namespace()));
         for deployment in labelled.into_iter().chain(components::unlabelled(self.snapshot, instance)) {
-            // While the instance itself is in progress, its controllers are still on their way.
+            // While the instance itself is in progress, its controllers may still be starting.
             let dead = |walk: &Self| walk.without_ready_pod(deployment).filter(|_| is_ready);
             if let Some(cause) = self.deployment(deployment).or_else(|| dead(self)) {
                 return Some(cause);
@@ -262,7 +265,7 @@ impl<'a> Walk<'a> {
         if absence.is_some() {
             return absence;
         }
-        // Healthy objects are not looked into where everything unhealthy is asked for.
+        // An overview does not examine the objects of a healthy instance.
         let looks_deeper = !self.is_overview || !is_ready;
         if looks_deeper && let Some(cause) = self.inventory() {
             return Some(cause);
@@ -273,7 +276,7 @@ impl<'a> Walk<'a> {
         if is_ready { None } else { Some(self.unexplained()) }
     }
 
-    /// Something is being deleted and something else holds it.
+    /// Explains a deletion of the instance or its namespace that has not finished.
     fn deletion(&mut self) -> Option<Cause> {
         let instance = self.subject;
         if let Some(requested) = fields::time(instance, "/metadata/deletionTimestamp") {
@@ -303,7 +306,7 @@ impl<'a> Walk<'a> {
         let requested = fields::time(namespace, "/metadata/deletionTimestamp")?;
         self.step(namespace, Some(false), "being deleted");
         let remaining =
-            // The most telling first: content remains because of finalizers.
+            // The most specific condition first: content remains because of finalizers.
             ["NamespaceFinalizersRemaining", "NamespaceContentRemaining", "NamespaceDeletionDiscoveryFailure"]
                 .into_iter()
                 .filter_map(|kind| fields::condition(namespace, kind).filter(|c| c.is_true()))
@@ -320,7 +323,7 @@ impl<'a> Walk<'a> {
         Some(cause.next(NextStep::ShowConditions(ObjectId::of(namespace))))
     }
 
-    /// An object of the inventory that is being deleted and held by a finalizer.
+    /// Finds an object of the inventory that is being deleted and is held by a finalizer.
     fn held_object(&mut self) -> Option<Cause> {
         for (reference, live) in inventory::owned(self.snapshot, self.subject)? {
             let Some(live) = live else { continue };
@@ -354,7 +357,7 @@ impl<'a> Walk<'a> {
             .next(NextStep::Resume { object: ObjectId::of(object), in_process: self.is_an_instance_without_operator() })
     }
 
-    /// Another instance was there first: a cluster takes one, and every run of this one is refused.
+    /// Explains an instance beside an earlier one: a cluster takes only one, so every run of this instance is refused.
     fn second_instance(&mut self) -> Option<Cause> {
         let instance = self.subject;
         let is_installed = |instance: &Value| {
@@ -381,7 +384,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// The part of the instance that waits for an operator, if any.
+    /// Returns what the instance waits for an operator to do, if anything.
     fn pending(&self) -> Option<&'static str> {
         let instance = self.subject;
         let ready = fields::condition(instance, condition::READY);
@@ -398,7 +401,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// An operator that is installed and does not work; or that is not there although the instance waits for one.
+    /// Explains an operator that is installed but not working, or missing although the instance waits for it.
     fn operator(&mut self) -> Option<Cause> {
         let pending = self.pending();
         if let Some(gone) = self.missing_operator(pending) {
@@ -436,7 +439,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The operator is scaled to zero; or there is none although something is `pending`.
+    /// Explains an operator that is scaled to zero, or missing although something is `pending`.
     fn missing_operator(&self, pending: Option<&str>) -> Option<Cause> {
         let instance = self.subject;
         let here = NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false };
@@ -479,7 +482,7 @@ impl<'a> Walk<'a> {
         operator::state(self.snapshot, self.namespace(), self.now)
     }
 
-    /// Whether what an operator would do has to be done in this process.
+    /// Whether this process has to do the work of the operator.
     fn is_an_instance_without_operator(&self) -> bool {
         self.is_about_an_instance() && self.operator_state().is_gone()
     }
@@ -494,7 +497,7 @@ impl<'a> Walk<'a> {
         NextStep::ListEvents(ObjectId::of(object))
     }
 
-    /// The final causes that the instance itself reports: build, artifact and apply errors.
+    /// Explains the failure that the instance itself reports: a build, artifact or apply error.
     fn reported(&mut self) -> Option<Cause> {
         let instance = self.subject;
         let stalled = fields::condition(instance, condition::STALLED).filter(|c| c.is_true());
@@ -505,7 +508,7 @@ impl<'a> Walk<'a> {
             reason::BUILD_FAILED => message::build_failure(text),
             reason::ARTIFACT_FAILED => message::source_failure(text)
                 .unwrap_or((Reason::ArtifactUnavailable, "the distribution artifact cannot be pulled")),
-            // Objects were applied and do not become healthy: the components know why.
+            // The objects were applied but are not healthy. The components show why.
             reason::HEALTH_CHECK_FAILED | reason::HEALTH_CHECK_CANCELED => return None,
             _ if text.contains("timeout waiting for") || text.contains("failed early due to") => return None,
             _ => message::refusal(text)?,
@@ -541,15 +544,16 @@ impl<'a> Walk<'a> {
         Some(cause)
     }
 
-    /// Objects of the inventory that are missing, failed or held, other than Deployments.
+    /// Finds an object of the inventory that is missing, failed or held by a finalizer, or a claim that is pending.
     fn inventory(&mut self) -> Option<Cause> {
         for (reference, live) in inventory::owned(self.snapshot, self.subject)? {
+            // The Flux objects of the inventory are those of the sync, which `sync` explains.
             if kinds::of(&reference.group, &reference.kind).is_some() {
                 continue;
             }
             let Some(live) = live else {
                 let resource = self.snapshot.resource_type(&reference.group, &reference.version, &reference.kind);
-                // Where the kind could not be read, an object that is not here may still be in the cluster.
+                // If the kind could not be read, the object may still be in the cluster.
                 if resource.is_some_and(|resource| self.snapshot.knows(&resource)) {
                     return Some(self.missing(reference));
                 }
@@ -593,7 +597,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// An object the instance applied is not there any more.
+    /// Returns the cause for an object that the instance applied and that no longer exists.
     fn missing(&mut self, reference: ObjectId) -> Cause {
         self.steps.push(WalkStep { object: reference.clone(), ok: Some(false), says: "not found".into() });
         if let Some(kind) = definition::defined_by(&reference) {
@@ -605,7 +609,7 @@ impl<'a> Walk<'a> {
         Cause::of(Reason::ObjectMissing, reference, summary).evidence("status", evidence, None).next(reconcile)
     }
 
-    /// The instance is not ready and nothing below it says why.
+    /// Returns the cause for an instance that is not ready for an unknown reason.
     fn unexplained(&self) -> Cause {
         let instance = self.subject;
         let ready = fields::condition(instance, condition::READY);
@@ -625,7 +629,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Joins what is pending with the reason that it stays so.
+/// Joins the pending work with the reason why it is not done.
 fn with_pending(pending: Option<&str>, trouble: &str) -> String {
     match pending {
         Some(pending) => format!("{pending}, but {trouble}"),
@@ -642,7 +646,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The quota, policy or webhook that refused an object; it may have refused several.
+/// Returns the place of a cause: the quota, policy or webhook that refused an object, and that may have refused others.
 fn place_of_refusal(reason: Reason, text: &str, object: &Value) -> Option<String> {
     let namespace = fields::namespace(object).unwrap_or_default();
     let word = |phrase: &str| message::after(text, phrase).map(str::to_owned);
@@ -651,21 +655,21 @@ fn place_of_refusal(reason: Reason, text: &str, object: &Value) -> Option<String
         // `conversion webhook for KIND failed`, but `admission webhook "NAME" denied the request`.
         Reason::WebhookRefused => word("webhook for ").or_else(|| word("webhook ")),
         Reason::PolicyRefused => {
-            // Pod Security has no object of its own: labels of the namespace set its level.
+            // Pod Security has no object: labels of the namespace set its level.
             word("ValidatingAdmissionPolicy ").or_else(|| Some(format!("{namespace} pod security")))
         }
-        // The user lacks the right, whichever object it was needed for.
+        // The same user may lack the right for several objects.
         Reason::Forbidden => text.split_once("User \"").and_then(|(_, rest)| rest.split('"').next()).map(Into::into),
         Reason::DefinitionMissing | Reason::DefinitionVersionUnserved => word("no matches for kind "),
         Reason::NamespaceMissing => word("namespaces "),
         Reason::NamespaceTerminating => word("in namespace "),
-        // Not about an object: everything that is hit has the same cause.
+        // An overload affects any number of objects, all with the same cause.
         Reason::Throttled | Reason::StorageFull => Some(String::new()),
         _ => None,
     }
 }
 
-/// The object that refused another one, where a text names it.
+/// Returns the object that refused another object, if the text names it.
 fn refusing_object(reason: Reason, text: &str, object: &Value) -> Option<ObjectId> {
     match reason {
         Reason::QuotaExceeded => {
@@ -680,7 +684,7 @@ fn refusing_object(reason: Reason, text: &str, object: &Value) -> Option<ObjectI
     }
 }
 
-/// The command that shows more about the refusal of an object.
+/// Returns the step that shows more about the refusal of an object.
 fn next_for_refusal(reason: Reason, text: &str, object: &Value) -> NextStep {
     let namespace = fields::namespace(object);
     if let Some(refusing) = refusing_object(reason, text, object) {

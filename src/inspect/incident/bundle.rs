@@ -115,7 +115,7 @@ pub fn redact(gathered: BundleContent, salt: Vec<u8>, max_bytes: usize) -> Bundl
     let objects = left_out.into_iter().map(|(kind, count)| format!("{count} {kind}"));
     unread.extend(objects.chain(too_long).map(|what| MissingContent { what, why: over.clone() }));
     for resource in &listed {
-        // So a reader can tell "there are none" from "was not read".
+        // An empty list lets a reader distinguish "there are none" from "was not read".
         snapshot.insert_empty_list(&resource.group, &resource.kind);
     }
     let listed = listed.into_iter().map(|r| (r.group.to_string(), r.kind.to_string(), r.version.to_string())).collect();

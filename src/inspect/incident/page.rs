@@ -27,7 +27,7 @@ use crate::k8s::{ObjectId, fields};
 
 /// Limit for objects with a drawn history: those with the newest changes.
 const MAX_HISTORIES: usize = 24;
-/// How long before the first failure changes are shown.
+/// How far before the first failure the shown changes begin.
 const BEFORE_IT_FAILED: SignedDuration = SignedDuration::from_hours(2);
 /// Limit for the listed events, newest first.
 const MAX_EVENTS: usize = 500;
@@ -201,7 +201,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     }
 }
 
-/// When the first of the objects that fail began to: by their conditions, else by the evidence of the causes.
+/// Returns when the first failing object began to fail: by the conditions, else by the evidence of the causes.
 fn failing_since(snapshot: &Snapshot, causes: &Overview) -> Option<Timestamp> {
     let affected = causes.causes.iter().flat_map(|group| &group.affected);
     let changed = |id: &ObjectId| {

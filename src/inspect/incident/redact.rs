@@ -85,7 +85,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Under one salt, equal values have equal hashes; without the salt the hashes reveal nothing.
+    /// Creates a redactor. Under one salt, equal values have equal hashes. Without the salt, the hashes reveal nothing.
     pub fn new(salt: Vec<u8>) -> Self {
         Redactor {
             salt,
@@ -140,8 +140,8 @@ impl Redactor {
             let Ok(bytes) = STANDARD.decode(value.split_ascii_whitespace().collect::<String>()) else { continue };
             let text = String::from_utf8_lossy(&bytes).into_owned();
             if is_secret_entry(key, &text) {
-                // The encoding of several lines is one text, different from those of the single lines.
-                // Not all programs write the padding.
+                // The encoding of a text differs from the encodings of its lines, and not all programs write the
+                // padding.
                 self.known.add_verbatim(value.trim_end_matches('='));
             }
             texts.insert(key, text);
@@ -165,7 +165,7 @@ impl Redactor {
             }
         }
         if let (Some(user), Some(password)) = (texts.get("username"), texts.get("password")) {
-            // So HTTP's basic authentication and docker's configuration write the two.
+            // The form of HTTP basic authentication and of docker's configuration.
             let pair = STANDARD.encode(format!("{}:{}", user.trim(), password.trim()));
             self.known.add_verbatim(pair.trim_end_matches('='));
         }
@@ -221,7 +221,7 @@ impl Redactor {
         self.prepare();
         let mut cleaned = Vec::with_capacity(lines.len());
         let mut count = 0;
-        // A log may print the manifest of a Secret; the number of lines stays the same.
+        // A log may print the manifest of a Secret. Masking keeps the number of lines.
         let (joined, templated) = without_data_of_templates(&lines.join("\n"));
         // A value may be on another line than its name.
         let (joined, paired) = text::mask_pairs(&joined, &self.secrets);
@@ -388,7 +388,7 @@ impl Redactor {
             }
         }
         let mut count = keys.len();
-        // No API server knows other fields of a Secret; a file may have them.
+        // An API server does not know other fields of a Secret, but a file may have them.
         const FIELDS: [&str; 6] = ["apiVersion", "kind", "metadata", "type", "immutable", "masked"];
         for (_, value) in members.iter_mut().filter(|(field, _)| is_secret && !FIELDS.contains(&field.as_str())) {
             count += mask_scalars(value);
@@ -523,7 +523,7 @@ impl Redactor {
         }
     }
 
-    /// An operation of a JSON patch (RFC 6902): the path tells the meaning of its value.
+    /// Masks an operation of a JSON patch (RFC 6902), whose path gives the meaning of its value.
     fn patch_operation(&mut self, value: &mut Value, depth: usize) -> usize {
         let (Some(path), true) = (fields::some_text(value, "/path").map(str::to_owned), value.get("op").is_some())
         else {
@@ -548,7 +548,7 @@ impl Redactor {
         }
     }
 
-    /// A patch with a Secret or ConfigMap as target need not state its kind.
+    /// Masks a patch for a Secret or ConfigMap, which does not have to state the kind.
     fn targeted_patch(&mut self, value: &mut Value, depth: usize) -> usize {
         let kind = fields::text(value, "/target/kind").to_owned();
         let Some(Value::String(patch)) = value.get_mut("patch") else { return 0 };
@@ -560,7 +560,7 @@ impl Redactor {
         count
     }
 
-    /// Command and arguments of a container together: the program's name tells which flags take passwords.
+    /// Masks the command and arguments of a container together: the program's name decides which flags take passwords.
     fn container(&mut self, value: &mut Value, depth: usize) -> usize {
         let Some(members) = value.as_object_mut().filter(|members| members.contains_key("image")) else { return 0 };
         let words = |field: &str| {
@@ -621,7 +621,7 @@ impl Redactor {
         (text, known + templated + found + encoded)
     }
 
-    /// A text without words of base64 that hold credentials: configurations and manifests travel so.
+    /// Masks words of base64 that contain credentials, such as encoded configurations and manifests.
     fn without_encoded_texts(&mut self, text: String, depth: usize) -> (String, usize) {
         const SHORTEST: usize = 16;
         // Both alphabets, RFC 4648 §4 and §5.
@@ -659,7 +659,8 @@ impl Redactor {
         (cleaned, places.len())
     }
 
-    /// Removes credentials from keys: a text that is not YAML may still parse as a mapping whose keys contain everything.
+    /// Removes credentials from keys: a text that is not YAML may still parse as a mapping whose keys contain
+    /// everything.
     fn keys(&mut self, value: &mut Value) -> usize {
         match value {
             Value::Array(items) => items.iter_mut().map(|item| self.keys(item)).sum(),
@@ -688,7 +689,7 @@ impl Redactor {
             return None;
         }
         let trimmed = text.trim();
-        // YAML would read JSON as well, but what is masked has to be written again in the form that it had.
+        // A YAML parser also reads JSON, but the masked text must be written in its original form.
         let is_json = trimmed.starts_with(['{', '[']);
         if !is_json && !has_fields(trimmed) {
             return None;
@@ -734,7 +735,7 @@ impl Redactor {
     }
 }
 
-/// The text that a word of base64 stands for; `None` for anything else, such as names and keys.
+/// Decodes a word of base64 to text; `None` for anything else, such as names and keys.
 fn decoded_text(word: &str) -> Option<String> {
     let word = word.replace('-', "+").replace('_', "/");
     let text = String::from_utf8(STANDARD_NO_PAD.decode(word).ok()?).ok()?;

@@ -52,7 +52,7 @@ pub fn size_text(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {unit_name}") }
 }
 
-/// Adds one object to the counts of its kind, by what it reports itself: that is what a FluxReport says.
+/// Adds one object to the counts of its kind, by its own report, as a FluxReport does.
 pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
     row.storage_bytes += object.status.artifact.as_ref().and_then(|a| a.size).unwrap_or(0);
     if object.is_suspended(kind) {
@@ -61,13 +61,13 @@ pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
     }
     row.running += 1;
     let failed = object.condition(READY).filter(|ready| ready.status == "False");
-    // An object that waits for another one is not broken itself.
+    // An object that waits for a dependency is not broken itself.
     if failed.is_some_and(|ready| ready.reason != "DependencyNotReady") {
         row.failing += 1;
     }
 }
 
-/// The counts of every kind that has objects, in the order of kinds, with what the evaluation of `why` says of them.
+/// Returns the verdict of `why` on all objects, and its counts of every kind that has objects, in the order of kinds.
 pub fn stats_by_health(snapshot: &Snapshot, namespace: Option<&str>, now: Timestamp) -> (HealthVerdict, Vec<StatsRow>) {
     let found = overview(snapshot, namespace, now);
     let rows = found.kinds.iter().filter_map(|KindCounts { kind, counts }| {

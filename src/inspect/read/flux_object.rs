@@ -284,7 +284,7 @@ impl FluxObject {
         self.status.conditions.iter().flatten().find(|c| c.kind == kind)
     }
 
-    /// Whether what the object reports is about its present spec, as [`fields::is_observed`] says of a whole object.
+    /// Whether the report of the object is about its present spec, like [`fields::is_observed`] for a whole object.
     pub(crate) fn is_observed(&self) -> bool {
         let of_ready = self.condition(well_known::condition::READY).and_then(|ready| ready.observed_generation);
         match (self.metadata.generation, of_ready.or(self.status.observed_generation)) {

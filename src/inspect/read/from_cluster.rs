@@ -123,7 +123,7 @@ async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<NeedAnsw
         Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => {
             Ok((Answer::Denied(error.reason.to_string()), Some(error)))
         }
-        // Without its objects a view would be wrong; without any other answer it only says less.
+        // A view without its objects would be wrong. Without any other answer, it is only less detailed.
         Err(error) if error.category() == Category::Failed && !matches!(need, Need::List { .. } | Need::Get { .. }) => {
             Ok((Answer::Unavailable(error.reason.to_string()), None))
         }

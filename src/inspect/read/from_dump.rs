@@ -71,7 +71,7 @@ pub struct Dump {
     pub hidden_folders: usize,
 }
 
-/// Folders of version control systems: what is in them is in the folder as well.
+/// Folders of version control systems, whose content is also in the folder around them.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
 /// Limits for unpacking an archive. Similar logs and objects are compressed as tightly as gzip can.
@@ -329,7 +329,7 @@ fn is_readable(metadata: &std::fs::Metadata) -> bool {
     metadata.is_file() || is_pipe
 }
 
-/// Decodes a file of a dump. Logs may hold bytes that are not text, which cost no more than themselves.
+/// Decodes a file of a dump. Logs may contain bytes that are not text; only these are replaced.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     match bytes {
         // `kubectl … > FILE` in Windows PowerShell.
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_is_read_as_the_folder_it_was_made_of() {
+    fn an_archive_is_read_like_the_folder_in_it() {
         let pod = r#"{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"p","namespace":"a"}}]}"#;
         let log = "==== START logs for container manager of pod a/p (previous) ====\nend\n==== END logs for container manager of pod a/p (previous) ====\n";
         let files = [("objects/pods.json", pod), ("logs/a/p/logs.txt", log), ("README.md", "{")];

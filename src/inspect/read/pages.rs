@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn expired_pages_begin_again_behind_what_was_shown() {
+    async fn expired_pages_restart_after_the_last_shown_object() {
         let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "reason": "Expired",
             "message": "the provided continue parameter is too old"});
         let (cluster, asked) = cluster(vec![

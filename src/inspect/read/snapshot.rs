@@ -255,8 +255,8 @@ impl Snapshot {
         needs.into_iter().collect()
     }
 
-    /// Requests one list of a namespace (or of all) for each kind of which many objects are missing there. Events are not listed for all
-    /// namespaces, because there are too many, and Secrets are only ever asked for by name.
+    /// Requests one list of a namespace (or of all) for each kind of which many objects are missing there. Events are
+    /// not listed for all namespaces, because there are too many, and Secrets are only requested by name.
     pub fn list_instead_of_many(&self, namespace: Option<&str>) {
         let mut counts: BTreeMap<ResourceType, usize> = BTreeMap::new();
         for need in &*self.missing.borrow() {
@@ -502,8 +502,8 @@ impl Snapshot {
 
 /// Removes everything that no view reads: the values of Secrets, of which only the existence matters, and the field
 /// sets of managed fields, which take most memory (manager and version are kept). Two kinds of field sets are kept:
-/// those of the few suspended objects, which tell who suspended them, and those of people and foreign tools after the
-/// creation, which tell what was changed by hand.
+/// those of the few suspended objects, which show who suspended them, and those of people and foreign tools after the
+/// creation, which show what was changed by hand.
 pub fn trim(object: &mut Value) {
     if fields::kind(object) == "Secret" && fields::group(object).is_empty() {
         let names_an_issuer = fields::name(object) == ENTITLEMENT_SECRET;
@@ -531,7 +531,7 @@ pub fn trim(object: &mut Value) {
     }
 }
 
-/// Returns the names most similar to a mistyped one, and the places of objects with exactly that name.
+/// Returns the namespaces of the objects with exactly this name.
 pub fn elsewhere<'a>(objects: impl IntoIterator<Item = &'a Value>, name: &str) -> Vec<&'a str> {
     objects.into_iter().filter(|o| fields::name(o) == name).filter_map(fields::namespace).collect()
 }

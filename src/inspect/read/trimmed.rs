@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_without_suspension_is_gone_and_a_field_held_as_one_piece_stays() {
+    fn a_set_without_suspension_is_dropped_and_a_field_owned_as_a_whole_is_kept() {
         let entry = |set: Value| json!({"manager": "kubelet", "fieldsV1": set});
         let all = object(json!([
             entry(json!({"f:spec": {"f:path": {}}, "f:status": {}})),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_managers_that_is_none_is_no_object() {
+    fn an_object_with_invalid_managed_fields_is_an_error() {
         assert!(serde_json::from_str::<TrimmedObject<true>>(r#"{"metadata": {"managedFields": 1}}"#).is_err());
         assert!(serde_json::from_str::<TrimmedObject<true>>("[]").is_err());
     }

@@ -128,9 +128,9 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
         .filter(|event| fields::last_seen(event).is_some_and(|seen| seen >= since));
     let (fetched, mut reported): (Vec<_>, Vec<_>) =
         reported.flat_map(changes_of_event).partition(|row| row.action == ChangeAction::Fetched);
-    let told_better = ReportedChanges::of(found.iter().chain(&releases));
-    // A failed attempt changes nothing, so no other record tells of it.
-    reported.retain(|row| row.action == ChangeAction::Reported || !told_better.has(row));
+    let recorded = ReportedChanges::of(found.iter().chain(&releases));
+    // A failed attempt changes nothing, so it has no other record.
+    reported.retain(|row| row.action == ChangeAction::Reported || !recorded.has(row));
     // The event about an artifact contains the commit message; the status has only the revision.
     let fetched_by_event = ReportedChanges::of(fetched.iter());
     found.retain(|row| row.action != ChangeAction::Fetched || !fetched_by_event.has(row));
@@ -173,7 +173,7 @@ fn applied<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, flux: &[&'a Valu
     let wanted: BTreeSet<ObjectId> = flux
         .iter()
         .flat_map(|owner| inventory::entries(owner))
-        // Flux objects are looked at on their own.
+        // Flux objects are handled separately.
         .filter(|id| kinds::of(&id.group, &id.kind).is_none())
         .filter(|id| namespace.is_none_or(|namespace| id.namespace == namespace))
         .collect();
@@ -200,7 +200,7 @@ fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
         message: String::new(),
         evidence,
     };
-    let mut is_creation_told = false;
+    let mut is_creation_recorded = false;
     for entry in managed_fields::entries(object) {
         let Some(at) = fields::time(entry, "/time").filter(|at| *at >= since) else { continue };
         let subresource = fields::text(entry, "/subresource");
@@ -222,14 +222,14 @@ fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
             _ if is_request => ChangeAction::Requested,
             _ => ChangeAction::Changed,
         };
-        is_creation_told |= is_creation;
+        is_creation_recorded |= is_creation;
         // The creator of an object owns all its fields.
         let named = if is_creation { vec![] } else { paths.into_iter().take(MAX_FIELDS).collect() };
         let row = row(at, action, ChangeSource::ManagedFields);
         found.push(ChangeRow { by: manager.to_owned(), author: Some(author), fields: named, ..row });
     }
-    if let Some(created) = created.filter(|created| *created >= since && !is_creation_told) {
-        // An apply of later replaces the time of the first one. What only Flux writes, Flux created.
+    if let Some(created) = created.filter(|created| *created >= since && !is_creation_recorded) {
+        // A later apply replaces the time of the first one. Flux created an object if only Flux writes it.
         let writers =
             managed_fields::entries(object).iter().filter(|entry| fields::text(entry, "/subresource") != "status");
         let mut managers = writers.map(|entry| fields::text(entry, "/manager")).peekable();
@@ -354,7 +354,7 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
         let version = label("version").parse().unwrap_or(0);
         let manager = managed_fields::entries(stored).first().map_or("", |entry| fields::text(entry, "/manager"));
         let key = (place, name, version);
-        // The stored Secret also tells the author.
+        // The stored Secret also has the author.
         of_status.remove(&key);
         let known = charts.get(&key);
         // A revision made by hand is not in any status, but its release belongs to a HelmRelease.
@@ -371,7 +371,7 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
             evidence: ChangeSource::HelmStorage,
         });
     }
-    // Without the right to list Secrets, the status is all there is.
+    // Without the right to list Secrets, the status is the only record.
     rows.extend(of_status.into_values());
     rows
 }

@@ -239,7 +239,7 @@ fn merge(into: &mut Value, from: Value) {
             for (key, value) in from {
                 match into.get_mut(&key) {
                     Some(known) if known.is_object() && value.is_object() => merge(known, value),
-                    // A null stays in the values: Helm itself then removes the chart's default.
+                    // Keep a null in the values, because Helm then removes the chart's default.
                     _ => _ = into.insert(key, value),
                 }
             }

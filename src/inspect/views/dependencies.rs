@@ -6,18 +6,18 @@ use crate::api::kinds;
 use crate::inspect::views::resource_set;
 use crate::k8s::{ObjectId, fields};
 
-/// An object that another one waits for.
+/// An object that another object waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dependency {
     pub object: ObjectId,
-    /// The CEL expression that has to hold for it.
+    /// The CEL expression that must be true for it.
     pub expression: Option<String>,
 }
 
 /// Returns the dependencies of an object in the order in which they are written.
 ///
-/// A Kustomization and a HelmRelease wait for objects of their own kind unless `kind` says otherwise, which Flux knows from 2.10
-/// on; a ResourceSet always names the kind.
+/// A Kustomization and a HelmRelease wait for objects of their own kind unless they set `kind`, which Flux supports
+/// from 2.10 on. A ResourceSet always names the kind.
 pub(crate) fn depends_on(object: &Value) -> Vec<Dependency> {
     let own = ObjectId::of(object);
     let dependencies = fields::items(object, "/spec/dependsOn").iter().map(|dependency| {
@@ -25,14 +25,14 @@ pub(crate) fn depends_on(object: &Value) -> Vec<Dependency> {
             Some(kind) if fields::some_text(dependency, "/apiVersion").is_some() => {
                 (kind, fields::group(dependency).to_owned(), fields::version(dependency).to_owned())
             }
-            // Without a group a kind of Flux is meant, or one of Kubernetes itself.
+            // Without a group, the kind is one of Flux or of Kubernetes itself.
             Some(kind) => {
                 let known = kinds::find_resource_type(kind);
                 (kind, known.map(|known| known.group.to_string()).unwrap_or_default(), String::new())
             }
             None => (own.kind.as_str(), own.group.clone(), own.version.clone()),
         };
-        // A ResourceSet names the namespace of what it waits for; without one the object belongs to no namespace.
+        // A ResourceSet names the namespace of a dependency. Without one, the dependency is cluster-scoped.
         let usual = if resource_set::is_resource_set(object) { None } else { own.namespace() };
         let namespace = fields::some_text(dependency, "/namespace").or(usual);
         let id = ObjectId::new(&group, kind, namespace, fields::text(dependency, "/name"));
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dependency_may_be_of_any_kind_and_is_of_the_own_one_without_a_word() {
+    fn a_dependency_may_be_of_any_kind_and_defaults_to_the_kind_of_its_dependent() {
         let object = |api_version: &str, kind: &str, depends_on: Value| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "apps"}, "spec": {"dependsOn": depends_on}});
         let reported = |object: Value| -> Vec<String> {
             depends_on(&object).into_iter().map(|one| format!("{} {}", one.object.group, one.object)).collect()

@@ -1,8 +1,8 @@
 //! Health of an applied object as Flux judges it: by the expressions in `spec.healthCheckExprs` of the Kustomization or
-//! HelmRelease, where there are some for its kind.
+//! HelmRelease, if it has any for the kind.
 //!
-//! The order is that of <https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions>: first the
-//! observed generation, then `inProgress`, `failed` and `current`.
+//! The order is that of <https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions>: first
+//! the observed generation, then `inProgress`, `failed` and `current`.
 
 use flux_operator_expression::Expression;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) fn health_of(owner: &Value, live: &Value) -> Health {
     by_expressions(owner, live).unwrap_or_else(|| kstatus::compute(live))
 }
 
-/// Returns the health by the expressions of the owner; `None` where it has none for the kind.
+/// Returns the health by the expressions of the owner; `None` if it has none for the kind.
 pub(crate) fn by_expressions(owner: &Value, live: &Value) -> Option<Health> {
     let expressions = expressions_for(owner, fields::group(live), fields::kind(live))?;
     Some(judge(expressions, live))
@@ -76,7 +76,7 @@ fn judge(expressions: &Value, live: &Value) -> Health {
                 let parts: Vec<String> = expression.explain(object).iter().map(ToString::to_string).collect();
                 why = format!("the health check expression {name} is false: {}", parts.join("; "));
             }
-            // The controller asks again until its time is up.
+            // The controller retries until its timeout.
             Err(error) => {
                 return health(Status::Unknown, format!("the health check expression {name} has no result: {error}"));
             }

@@ -75,12 +75,12 @@ pub fn impact(snapshot: &Snapshot, object: &Value) -> Impact {
         // After `flux bootstrap` a Kustomization applies itself, which must not count.
         DeletionWalk { snapshot, deleted: vec![], kept: vec![], seen: BTreeSet::from([ObjectId::of(object)]) };
     let own = ObjectId::of(object);
-    let stays = stays(object);
+    let keep_reason = reason_to_keep(object);
     found.below(object, MAX_DEPTH);
     let DeletionWalk { mut deleted, mut kept, .. } = found;
     deleted.sort_by(|a, b| (a.concern, &a.object).cmp(&(b.concern, &b.object)));
     kept.sort_by(|a, b| a.object.cmp(&b.object));
-    let summary = match (&stays, deleted.len()) {
+    let summary = match (&keep_reason, deleted.len()) {
         (Some(why), _) => format!("what {own} applied stays: {why}"),
         (None, 0) if is_reconciler(&own) => format!("{own} has applied nothing that would go"),
         (None, 0) => format!("nothing else goes with {own}"),
@@ -101,7 +101,7 @@ fn is_reconciler(id: &ObjectId) -> bool {
 }
 
 /// Returns why the objects that it applied would be kept.
-fn stays(object: &Value) -> Option<String> {
+fn reason_to_keep(object: &Value) -> Option<String> {
     let id = ObjectId::of(object);
     if !is_reconciler(&id) {
         return None;
@@ -120,13 +120,13 @@ fn stays(object: &Value) -> Option<String> {
     match fields::some_text(object, "/spec/deletionPolicy") {
         Some("Orphan") => Some("its deletionPolicy is Orphan".into()),
         Some("Delete" | "WaitForTermination") => None,
-        // The default policy, MirrorPrune, does as `prune` says.
+        // The default policy, MirrorPrune, follows `prune`.
         _ if fields::at(object, "/spec/prune").and_then(Value::as_bool).unwrap_or(false) => None,
         _ => Some("its prune is off".into()),
     }
 }
 
-/// Whether an operator has to act before the object is gone.
+/// Whether an operator has to act before the object can be deleted.
 pub fn has_finalizer(object: &Value) -> bool {
     fields::items(object, "/metadata/finalizers").iter().any(|finalizer| finalizer == well_known::FINALIZER)
 }
@@ -142,10 +142,10 @@ impl DeletionWalk<'_> {
     /// Adds the objects that are deleted with an object.
     fn below(&mut self, owner: &Value, depth: usize) {
         let through = ObjectId::of(owner);
-        let stays = stays(owner);
+        let keep_reason = reason_to_keep(owner);
         for (id, live) in inventory::owned_so_far(self.snapshot, owner) {
             let Some(live) = live else { continue };
-            let reason = stays.clone().or_else(|| protection(owner, live));
+            let reason = keep_reason.clone().or_else(|| protection(owner, live));
             if let Some(says) = reason {
                 if !self.seen.contains(&id) {
                     let concern = concern(&id, live);
@@ -195,7 +195,7 @@ impl DeletionWalk<'_> {
         for resource in kinds {
             for live in snapshot.list(&resource, Some(&namespace.name)) {
                 let id = ObjectId::of(live);
-                // Any other Service gives up nothing outside of the cluster.
+                // Any other Service has nothing outside of the cluster.
                 if resource.kind == "Service" && concern(&id, live) != Concern::LoadBalancer {
                     continue;
                 }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_wait_for_one_of_any_kind_are_named_and_those_of_another_group_are_not() {
+    fn dependents_on_any_kind_are_listed_unless_the_group_differs() {
         let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "metadata": {"name": "set", "namespace": "fs"},
             "spec": {"dependsOn": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gate", "namespace": "apps"}]}});
         let waits = |api_version: &str| {
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_goes_with_what_is_in_it() {
+    fn deleting_a_namespace_deletes_its_content() {
         let found = impact_on(vec![
             ks("root", json!({"prune": true}), &["_apps__Namespace"]),
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}}),

@@ -149,9 +149,9 @@ pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) ->
         .collect()
 }
 
-/// How many objects of an instance are missing or differ from what it builds; nothing while they are on their way.
+/// Returns how many objects of an instance are missing or differ from its build; 0 while they are loading.
 ///
-/// Definitions are not compared: their schemas are most of a cluster's text, and one that is missing is a fault of its own.
+/// Definitions are not compared: their schemas are most of a cluster's text, and a missing one is a separate cause.
 pub(crate) fn drifted(snapshot: &Snapshot, instance: &Value, desired: &[Value]) -> usize {
     let is_definition = |id: &ObjectId| id.kind == CRD.kind && id.group == CRD.group;
     list_owned(snapshot, instance, |id| !is_definition(id));

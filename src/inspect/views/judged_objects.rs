@@ -1,4 +1,4 @@
-//! The objects that a Kustomization or HelmRelease waits for by expressions of its own, each with its health.
+//! The objects whose health a Kustomization or HelmRelease evaluates with its own expressions.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -19,8 +19,8 @@ pub struct JudgedObject {
     pub message: String,
 }
 
-/// Returns the objects for which an owner has expressions, and which Flux waits for. Objects that do not exist, cannot be read or
-/// are still loading are left out.
+/// Returns the objects that Flux waits for by the expressions of an owner. Objects that do not exist, cannot be read or
+/// are still loading are omitted.
 pub fn judged_objects(snapshot: &Snapshot, owner: &Value) -> Vec<JudgedObject> {
     let judged = |object: ObjectId| {
         let live = snapshot.get_ref(&object)?;
@@ -35,8 +35,8 @@ pub fn has_expressions(owner: &Value) -> bool {
     !fields::items(owner, "/spec/healthCheckExprs").is_empty()
 }
 
-/// Returns the objects with expressions that Flux waits for: all that were applied, or for a Kustomization without `wait` only
-/// those that `healthChecks` names.
+/// Returns the objects with expressions that Flux waits for: all applied objects, or for a Kustomization without `wait`
+/// only those that `healthChecks` names.
 pub(crate) fn awaited(owner: &Value) -> Vec<ObjectId> {
     if !has_expressions(owner) {
         return vec![];
@@ -47,7 +47,7 @@ pub(crate) fn awaited(owner: &Value) -> Vec<ObjectId> {
     objects.into_iter().filter(|id| health_checks::expressions_for(owner, &id.group, &id.kind).is_some()).collect()
 }
 
-/// The objects of `spec.healthChecks`, which may belong to others.
+/// Returns the objects of `spec.healthChecks`, which another owner may have applied.
 fn named(owner: &Value) -> Vec<ObjectId> {
     let entries = fields::items(owner, "/spec/healthChecks").iter();
     let id = |entry: &Value| {

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_keeps_what_matters_more_and_what_is_no_json() {
+    fn a_level_keeps_more_severe_lines_and_lines_without_json() {
         let least = |least: Severity| LogFilter { objects: vec![], least: Some(least) };
         assert!(!least(Severity::Error).matches(APPLIED));
         assert!(least(Severity::Error).matches(FAILED) && least(Severity::Info).matches(FAILED));

@@ -75,8 +75,8 @@ mod tests {
         // Leases are readable, and the operator's is not among them.
         let mut other_lease = lease("x", fresh);
         other_lease["metadata"]["name"] = "kube-scheduler".into();
-        let mut elects_nobody = available(old);
-        elects_nobody["spec"] = without_election["spec"].clone();
+        let mut elects_no_leader = available(old);
+        elects_no_leader["spec"] = without_election["spec"].clone();
         let mut elsewhere = available(old);
         elsewhere["metadata"]["namespace"] = "elsewhere".into();
         let mut relabelled = operator(1, 1);
@@ -97,7 +97,7 @@ mod tests {
             (vec![available("2026-01-01T00:58:00Z"), other_lease.clone(), lease("", fresh)], "Running"),
             (vec![available("2026-01-01T00:59:30Z"), other_lease.clone()], "Running"),
             (vec![operator(1, 1), other_lease.clone()], "Running"),
-            (vec![elects_nobody, other_lease.clone()], "Running"),
+            (vec![elects_no_leader, other_lease.clone()], "Running"),
             (vec![elsewhere, other_lease], "Running"),
             (vec![operator(0, 0)], "Stopped"),
             (vec![operator(1, 0), lease("pod_1", old)], "Stopped"),

@@ -18,11 +18,11 @@ pub fn is_resource_set(object: &Value) -> bool {
     fields::kind(object) == "ResourceSet" && fields::group(object) == GROUP
 }
 
-/// Returns the providers that a ResourceSet names or selects, in the order of their input sets; `None` for one that
-/// is named and not known.
+/// Returns the providers that a ResourceSet names or selects, in the order of their input sets; `None` for a named
+/// provider that is not known.
 pub fn providers<'a>(snapshot: &'a Snapshot, set: &Value) -> BTreeMap<ObjectId, Option<&'a Value>> {
     let mut found = BTreeMap::new();
-    // A spec of another shape names nothing that could be read; its conditions say what is wrong with it.
+    // A spec that cannot be decoded has no known providers. The conditions of the object report the error.
     let Ok(templates) = Templates::decode(set, &mut vec![]) else { return found };
     let namespace = fields::namespace(set);
     for reference in &templates.inputs_from {
@@ -63,7 +63,7 @@ fn selects(selector: &LabelSelector, provider: &Value) -> bool {
     selector.matches(&labels)
 }
 
-/// The values that templates are rendered with once.
+/// The values for one rendering of the templates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputSetRow {
@@ -78,14 +78,14 @@ pub struct InputSetRow {
     pub values: Map<String, Value>,
 }
 
-/// The input sets of a ResourceSet, and what is odd about them.
+/// The input sets of a ResourceSet, with warnings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResolvedInputs {
     pub sets: Vec<InputSetRow>,
     pub warnings: Vec<String>,
 }
 
-/// Returns the input sets of a ResourceSet as its next run would take them, from what its providers have exported.
+/// Returns the input sets of a ResourceSet as its next run would take them, from the exports of its providers.
 ///
 /// # Errors
 /// The spec or a provider cannot be read, or the sets cannot be combined.

@@ -111,7 +111,7 @@ impl RevisionRollout {
         !self.members.is_empty() && self.members.iter().all(|member| member.progress == RevisionProgress::Done)
     }
 
-    /// Whether nothing will change by itself, because every object has the revision or failed.
+    /// Whether waiting is pointless, because every object has the revision or failed.
     pub fn is_over(&self) -> bool {
         !self.members.is_empty() && self.members.iter().all(|member| member.progress != RevisionProgress::Waiting)
     }
@@ -240,7 +240,7 @@ fn applied(
             is_it(fields::text(applier, "/status/lastAppliedRevision")),
         ),
         _ => {
-            // A HelmRelease records what it attempted; its Ready condition tells how that ended.
+            // A HelmRelease records what it attempted. Its Ready condition shows the result.
             let tried = release_has(objects, applier, artifact, &is_it);
             (tried, tried)
         }
@@ -252,7 +252,7 @@ fn applied(
             .or_else(|| fields::some_text(applier, "/status/lastAttemptedRevision"));
         return member(stage, id, RevisionProgress::Done, at.unwrap_or_default());
     }
-    // An object that waits for its dependencies is Ready=False as well, and continues by itself.
+    // An object that waits for its dependencies is also Ready=False, but continues without intervention.
     let failed = ready.filter(|c| is_tried && is_observed && c.is_false() && c.reason() != "DependencyNotReady");
     match failed {
         Some(failed) => member(stage, id, RevisionProgress::Failed, failed.message()),

@@ -63,8 +63,8 @@ impl TreeNode {
     }
 }
 
-/// Returns the health of an object: of a Flux object the reported result, which says more than the fact that it is
-/// retried.
+/// Returns the health of an object. For a Flux object it is the reported result, which says more than the fact that it
+/// is retried.
 fn health(live: &Value) -> (Status, String) {
     let health = kstatus::compute(live);
     let is_flux = kinds::of(fields::group(live), fields::kind(live)).is_some();
@@ -128,8 +128,8 @@ pub fn reconciler(snapshot: &Snapshot, owner: &Value, options: TreeOptions) -> T
     root
 }
 
-/// Returns what an object waits for, and what that waits for in turn. `way` leads from the root to the object: where a
-/// dependency is on it, the objects wait for each other.
+/// Returns the dependencies of an object, recursively. `way` is the path from the root to the object: a dependency on
+/// the path closes a cycle.
 fn dependencies(snapshot: &Snapshot, object: &Value, way: &mut Vec<ObjectId>) -> Vec<TreeNode> {
     let mut nodes = vec![];
     for Dependency { object: id, .. } in depends_on(object) {

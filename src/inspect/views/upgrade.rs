@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_a_kustomization_of_its_own_is_one_resource_of_the_folder_above() {
+    fn a_folder_with_its_own_kustomization_is_a_single_resource_of_its_parent() {
         let files = [
             ("./k.yaml", KUSTOMIZATION),
             ("./apps/top.yaml", "x: ${one}\n"),
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_stay_out_of_the_artifact_are_not_looked_at() {
+    fn files_excluded_from_the_artifact_are_not_checked() {
         let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fs, namespace: fs}\n\
             spec: {url: x, ignore: '/apps/by-source/'}\n---\n";
         let kustomization = format!("{source}{KUSTOMIZATION}")

@@ -384,7 +384,7 @@ async fn an_upgrade_that_does_not_become_ready_is_taken_back(cluster: TestCluste
     own.install().await;
     let crash = Behaviour::CrashLoop { exit_code: 1, restarts: 3 };
     own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, crash).image_contains("source-controller:v1.9"));
-    let upgrade = "upgrade 2.9.x --in-process --yes --rollback-on-failure --timeout 8s";
+    let upgrade = "upgrade 2.9.x --in-process --yes --rollback-on-failure --timeout 15s";
     let run = own.run(upgrade).await.exits(7);
     run.stderr_has("the instance has version 2.8.x again");
     let deployment = own.deployments().get("source-controller").await.unwrap();

@@ -140,14 +140,14 @@ impl Cause {
         Cause { reason, object, summary: summary.into(), evidence: vec![], next: vec![], place: None }
     }
 
-    /// The same cause, which is one with others of this reason and place.
+    /// Returns the cause with a place: causes with the same reason and place count as one.
     #[must_use]
     pub(super) fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    /// The same cause blamed on the object that refused others, which it names.
+    /// Returns the cause with the refusing object, if any, as its object and in its summary.
     #[must_use]
     pub(super) fn blamed_on(mut self, refusing: Option<ObjectId>) -> Self {
         if let Some(refusing) = refusing {
@@ -157,7 +157,7 @@ impl Cause {
         self
     }
 
-    /// The key that tells this cause from others.
+    /// Returns the key that identifies this cause.
     pub(super) fn key(&self) -> String {
         // The text of an object has no group, and several groups have kinds of the same name.
         let object = || format!("{} {}", self.object.group, self.object);

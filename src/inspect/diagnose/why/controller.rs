@@ -1,4 +1,4 @@
-//! The controller that an object waits for: missing, stopped, failing, or of another shard.
+//! Explains an object by its controller, which is missing, stopped, failing, or of another shard.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::k8s::label_selector::LabelSelector;
 use crate::k8s::quantity::Quantity;
 use crate::k8s::{ObjectId, fields, kstatus};
 
-/// A Deployment of a controller, and which objects are its own.
+/// A Deployment of a controller, and the selection of the objects that it reconciles.
 #[derive(Clone, Debug)]
 pub(super) struct Controller<'a> {
     deployment: &'a Value,
@@ -24,7 +24,7 @@ pub(super) struct Controller<'a> {
     component: &'static str,
     /// The value of `--watch-label-selector`.
     selector: Option<LabelSelector>,
-    /// Objects of its own namespace only.
+    /// Whether it reconciles only objects of its own namespace.
     is_namespaced: bool,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Controller<'a> {
             deployment,
             id: ObjectId::of(deployment),
             component,
-            // A selector that cannot be read is taken as none: the controller would not run with it.
+            // An invalid selector counts as none, because the controller would not run with it.
             selector: value("--watch-label-selector=").and_then(|selector| selector.parse().ok()),
             is_namespaced: value("--watch-all-namespaces=") == Some("false"),
         })
@@ -108,12 +108,12 @@ impl<'a> Walk<'a> {
         all.find_map(|deployment| Controller::of(deployment).filter(|controller| controller.component == name))
     }
 
-    /// Whether Flux works in this cluster, as far as a missing controller can tell: others do, or an instance has it.
+    /// Whether Flux runs in this cluster: it has other controllers, or the missing one is a component of an instance.
     pub(super) fn is_at_work(&mut self, name: &str) -> bool {
         !self.controllers().is_empty() || self.is_component(name)
     }
 
-    /// Judges every controller, also those of shards, so that what explains each is read.
+    /// Judges every controller, including those of shards, so that the objects that explain each of them are read.
     pub(super) fn judge_controllers(&mut self) {
         for controller in self.controllers().iter() {
             let _ = self.serving(controller);
@@ -132,14 +132,14 @@ impl<'a> Walk<'a> {
             && own.all(|one| one.selector.is_none() && !one.is_namespaced && self.serving(one).is_none())
     }
 
-    /// Read once, however many objects are asked about.
+    /// Returns the controllers, which are read once per walk.
     fn controllers(&mut self) -> Rc<[Controller<'a>]> {
         let snapshot = self.snapshot;
         let find = || components::deployments(snapshot, None).into_iter().filter_map(Controller::of).collect();
         self.controllers.get_or_insert_with(find).clone()
     }
 
-    /// The fault of a Deployment whose pods have to reconcile.
+    /// Explains a controller without a ready pod; `None` if it reconciles.
     fn serving(&mut self, controller: &Controller<'a>) -> Option<Cause> {
         let Controller { deployment, id, component: name, .. } = controller;
         if let Some(known) = self.known.get(id) {
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
                 .evidence("spec", "replicas: 0", None)
                 .next(NextStep::Scale { object: id.clone(), replicas: 1 });
             Some(cause)
-        // During a rollout, a pod from before still reconciles.
+        // During a rollout, a pod of the previous revision still reconciles.
         } else if health.is_current() || ready > 0 {
             let says = if health.is_current() { health.message } else { format!("{ready} pods are ready") };
             self.step(deployment, Some(true), says);
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         cause
     }
 
-    /// The cause that a controller which is to run has no ready pod, where nothing says why.
+    /// Returns the cause for a controller that has no ready pod for an unknown reason.
     pub(super) fn without_ready_pod(&self, deployment: &Value) -> Option<Cause> {
         let health = kstatus::compute(deployment);
         let ready = fields::number(deployment, "/status/readyReplicas").unwrap_or(0);
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// The cause why a controller that works is late with an object: it gets no more CPU. `None` where nothing measures that.
+    /// Explains the delay of a running controller that has reached its CPU limit; `None` if no metrics show that.
     pub(super) fn throttled(&mut self, kind: &FluxKind, object: &Value) -> Option<Cause> {
         let name = controller_of(kind)?;
         let controllers = self.controllers();
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the operator reconciles an object of its own kinds.
+    /// Explains why the operator does not reconcile an object of its own kinds; `None` if it may.
     fn operator_of(&mut self, kind: &FluxKind, object: &Value) -> Option<Cause> {
         if kind.group != well_known::GROUP || is_attended(object) {
             return None;
@@ -261,10 +261,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// From how many hundredths of its limit on a container is slowed down: what is measured is an average, and late.
+/// Percentage of the CPU limit from which a container counts as throttled. It is below 100 because metrics are averages
+/// and late.
 const AT_LIMIT: i128 = 95;
 
-/// Usage and limit of a container that gets no more CPU.
+/// Returns the usage and limit of a container that has reached its CPU limit.
 fn at_its_limit<'a>(pod: &'a Value, metrics: &'a Value) -> Option<(&'a str, &'a str)> {
     fields::items(pod, "/spec/containers").iter().find_map(|container| {
         let limit = fields::some_text(container, "/resources/limits/cpu")?;
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_without_the_label_of_flux_is_one_all_the_same() {
+    fn a_controller_without_the_label_of_flux_still_counts() {
         let reported = |replicas| {
             let mut relabelled = deployment("source-controller", replicas, replicas);
             relabelled["metadata"]["labels"] = json!({});

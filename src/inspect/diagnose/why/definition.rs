@@ -1,4 +1,4 @@
-//! Definitions of Flux's kinds that are gone: every object of the kind went with them, so no object reports it.
+//! Missing definitions of Flux's kinds. Deleting a definition deletes its objects, so no object reports it.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::inspect::read::snapshot::Snapshot;
 use crate::inspect::views::{components, inventory};
 use crate::k8s::{ObjectId, fields};
 
-/// The kinds whose definitions an installation has and that are not in the cluster any more. `objects` are the Flux objects that
-/// were listed: an inventory of one of them may name the definition.
+/// Returns the kinds whose definitions belong to the installation but are no longer in the cluster. `objects` are the
+/// listed Flux objects, whose inventories may name the definition.
 ///
-/// Asks for nothing on a cluster that serves every kind that was listed.
+/// It requests nothing if the cluster serves every listed kind.
 pub(super) fn missing_kinds(snapshot: &Snapshot, objects: &[(&'static FluxKind, &Value)]) -> Vec<&'static FluxKind> {
     let is_absent = |kind: &&FluxKind| match snapshot.is_dump() {
         false => snapshot.is_not_installed(&kind.resource_type()),
@@ -26,13 +26,13 @@ pub(super) fn missing_kinds(snapshot: &Snapshot, objects: &[(&'static FluxKind, 
     expected(snapshot, FLUX_KINDS.iter().filter(is_absent).collect(), objects)
 }
 
-/// Whether a dump has definitions, and not the one of a kind.
+/// Whether a dump has definitions but lacks that of a kind.
 pub(super) fn is_undefined(snapshot: &Snapshot, kind: &FluxKind) -> bool {
     snapshot.knows(&CRD) && snapshot.get(&CRD, None, &name_of(kind)).is_none()
 }
 
-/// Those of some kinds without a definition that the installation has. `objects` are Flux objects whose inventory may name a
-/// definition.
+/// Returns the kinds among `absent` whose definitions belong to the installation. `objects` are Flux objects whose
+/// inventories may name a definition.
 pub(super) fn expected(
     snapshot: &Snapshot,
     absent: Vec<&'static FluxKind>,
@@ -47,7 +47,7 @@ pub(super) fn expected(
     let listed: Vec<String> =
         objects.iter().flat_map(|(_, object)| definitions(object)).map(|definition| definition.name).collect();
     let controllers = components::deployments(snapshot, None);
-    // A dump may hold some definitions only: there an inventory has to name them.
+    // A dump may contain only some of the definitions, so an inventory has to name a missing one.
     let runs = |name: &str| !snapshot.is_dump() && controllers.iter().any(|one| fields::name(one) == name);
     // Controllers that an instance installed carry its name.
     let are_owned = controllers.iter().any(|one| fields::label(one, well_known::OWNER_NAME_LABEL).is_some());
@@ -69,7 +69,7 @@ fn name_of(kind: &FluxKind) -> String {
     format!("{}.{}", kind.plural, kind.group)
 }
 
-/// The Flux kind that a definition is of.
+/// Returns the Flux kind of a definition.
 pub(super) fn defined_by(definition: &ObjectId) -> Option<&'static FluxKind> {
     let is_definition = definition.kind == CRD.kind && definition.group == CRD.group;
     FLUX_KINDS.iter().find(|kind| is_definition && definition.name == name_of(kind))
@@ -79,7 +79,7 @@ pub(super) fn missing_text(kind: &FluxKind) -> String {
     format!("the definition of {0} is missing, and every {0} with it", kind.kind)
 }
 
-/// The cause that a kind has no definition any more; `next` brings it back.
+/// Returns the cause for a missing definition; `next` restores it.
 pub(super) fn missing(kind: &FluxKind, next: NextStep) -> Cause {
     let id = ObjectId::new(&CRD.group, &CRD.kind, None, &name_of(kind));
     let summary = missing_text(kind);
@@ -87,17 +87,17 @@ pub(super) fn missing(kind: &FluxKind, next: NextStep) -> Cause {
     Cause::of(Reason::DefinitionMissing, id, summary).evidence("status", evidence, None).next(next)
 }
 
-/// Whether anything of Flux is there: a controller, an instance, or an object of its kinds.
+/// Whether the cluster has anything of Flux: a controller, an instance, or an object of its kinds.
 pub fn is_installed(snapshot: &Snapshot) -> bool {
     let (controllers, instances) = (components::deployments(snapshot, None), snapshot.list(&INSTANCE, None));
-    // The other kinds are asked for only where nothing else is.
+    // The other kinds are requested only if neither a controller nor an instance exists.
     !controllers.is_empty()
         || !instances.is_empty()
         || snapshot.is_loading()
         || FLUX_KINDS.iter().map(|kind| snapshot.list(&kind.resource_type(), None).len()).sum::<usize>() > 0
 }
 
-/// The kinds that decide whether all is well and that the caller may not read.
+/// Returns the kinds that decide the verdict but that the caller is not allowed to read.
 pub(super) fn unreadable(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&FluxKind>) -> Vec<&'static str> {
     if snapshot.is_dump() {
         return vec![];
@@ -105,12 +105,12 @@ pub(super) fn unreadable(snapshot: &Snapshot, namespace: Option<&str>, only: Opt
     let is_meant = |kind: &&FluxKind| {
         kind.kind != "FluxReport"
             && only.is_none_or(|only| only == *kind)
-            // An instance is looked for where the whole installation is asked about.
+            // An overview of one namespace does not depend on the operator's own kinds.
             && (namespace.is_none() || only.is_some() || kind.group != well_known::GROUP)
     };
     let refused = FLUX_KINDS.iter().filter(is_meant).filter(|kind| !snapshot.knows(&kind.resource_type()));
     let mut all: Vec<&'static str> = refused.map(|kind| kind.kind).collect();
-    // Controllers are looked at for the whole cluster only.
+    // Controllers count only in an overview of the whole cluster.
     if namespace.is_none() && only.is_none() && !snapshot.knows(&DEPLOYMENT) {
         all.push("Deployment");
     }

@@ -1,4 +1,4 @@
-//! A Flux object: its controller, what it reports, what it waits for, what it applied.
+//! Explains a Flux object: by its controller, its conditions, its dependencies and the objects that it applied.
 
 use std::collections::BTreeSet;
 
@@ -17,30 +17,30 @@ use crate::inspect::views::{health_checks, inventory, judged_objects, resource_s
 use crate::k8s::fields::Condition;
 use crate::k8s::{ObjectId, fields, kstatus};
 
-/// A longer way is not followed: what is looked at on it is still on the stack.
-const LONGEST_WAY: usize = 150;
-/// From so many steps on a kind is listed instead of asked for one by one.
+/// Limit for the depth of the walk, because every level takes up stack.
+const MAX_DEPTH: usize = 150;
+/// Beyond this depth, a kind is read as a list instead of one object at a time.
 const LISTED_FROM: usize = 8;
-/// How long objects may wait for a controller that has much to do.
+/// How long an object may wait for a busy controller.
 const QUEUED: SignedDuration = SignedDuration::from_mins(5);
-/// Kinds that make pods or wait for something outside.
+/// Kinds whose health depends on pods or volumes.
 const WORKLOADS: [&str; 6] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "PersistentVolumeClaim", "Pod"];
 
 impl<'a> Walk<'a> {
-    /// The cause why an object is not well; `None` when it is.
+    /// Returns the cause why an object is not healthy; `None` if it is healthy.
     pub(super) fn object(&mut self, object: &'a Value) -> Option<Cause> {
         let id = ObjectId::of(object);
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
-        // A cycle of dependencies is reported by the check of dependencies.
-        if self.way.contains(&id) || self.way.len() >= LONGEST_WAY {
+        // A cycle of dependencies is reported by `dependencies`.
+        if self.way.contains(&id) || self.way.len() >= MAX_DEPTH {
             return None;
         }
         self.way.push(id.clone());
         let cause = match kinds::of(&id.group, &id.kind) {
             Some(_) if id.kind == "FluxInstance" => {
-                // The walk of an instance is about its subject, so this one needs a walk of its own.
+                // `Walk::instance` explains the subject of its walk, so another instance needs a separate walk.
                 let scope = self.scope.clone();
                 let mut below =
                     Walk { is_overview: self.is_overview, scope, ..Walk::new(self.snapshot, object, self.now) };
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
         let is_asked = self.way.len() == 1 && !self.is_overview;
         let is_ready = ready.is_some_and(|c| c.is_true()) && fields::is_observed(object);
         if kinds::is_suspended(object) {
-            // A suspended dependency that is ready holds nothing up.
+            // A suspended dependency that is ready does not block its dependents.
             let is_cause = is_asked || !is_ready;
             self.step(object, Some(!is_cause), "suspended");
             return is_cause.then(|| self.suspended(object));
@@ -79,7 +79,7 @@ impl<'a> Walk<'a> {
         if let Some(cause) = self.deleted(kind, object) {
             return Some(cause);
         }
-        // Before what it reports: without a controller, that is of an earlier time.
+        // Checked before the conditions, because without a controller they are outdated.
         if let Some(cause) = self.controller(kind, object) {
             let instance = self.snapshot.list(&INSTANCE, None).into_iter().next();
             let unapplied = instance
@@ -96,11 +96,11 @@ impl<'a> Walk<'a> {
         if let Some(cause) = self.outdated_kustomization(kind, object, from).or_else(|| self.failing_inputs(object)) {
             return Some(cause);
         }
-        // The objects of an instance or a dependency are looked into only when the question is about that itself.
+        // Applied objects are examined only for the requested object, not for a dependency or a part of an instance.
         if is_asked && !self.is_about_an_instance() { self.applied(object) } else { None }
     }
 
-    /// Whether the walk would find nothing: most objects are well, and an overview need not keep what each of them says.
+    /// Whether the walk would find no cause. Most objects are healthy, and an overview does not need their steps.
     pub(super) fn is_plainly_healthy(&mut self, kind: &'static FluxKind, object: &Value) -> bool {
         let is_ready = || fields::condition(object, READY).is_some_and(|c| c.is_true()) && fields::is_observed(object);
         kind.kind != "FluxInstance"
@@ -112,13 +112,13 @@ impl<'a> Walk<'a> {
             && self.failing_inputs(object).is_none()
     }
 
-    /// A ResourceSet stays ready with the inputs of before while a provider fails.
+    /// Explains a failing provider of a ResourceSet, which itself is still ready with its earlier inputs.
     fn failing_inputs(&mut self, object: &Value) -> Option<Cause> {
         let inputs = if resource_set::is_resource_set(object) { self.source(object) } else { None };
         inputs.filter(|cause| !matches!(cause.reason, Reason::InProgress | Reason::Suspended))
     }
 
-    /// A Kustomization that is ready with a revision that its source has long replaced: its controller does not come to it.
+    /// Explains a Kustomization whose source has had a newer revision for too long: its controller has not applied it.
     fn outdated_kustomization(&mut self, kind: &FluxKind, object: &Value, from: usize) -> Option<Cause> {
         if kind.kind != "Kustomization" || fields::condition(object, READY).is_none() {
             return None;
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         let since = fields::time(source, "/status/artifact/lastUpdateTime")?;
         let duration = |pointer: &str| go_duration::parse(fields::text(object, pointer)).ok();
         let interval = duration("/spec/interval").unwrap_or_default();
-        // A run may start late by an interval and take as long as it may.
+        // A run may start one interval late, use its whole timeout, and wait for a busy controller.
         let bound = [interval, duration("/spec/timeout").unwrap_or(interval), QUEUED];
         let is_late = bound.into_iter().try_fold(since, |at, part| at.checked_add(part)).is_ok_and(|at| at < self.now);
         if !is_late {
@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
         Some(cause.next(NextStep::ShowLogs(ObjectId::of(object))).next(again))
     }
 
-    /// An object that is being deleted, and the finalizers that hold it.
+    /// Explains an object that is being deleted: by its controller, or else by the finalizers that hold it.
     pub(super) fn deleted(&mut self, kind: &'static FluxKind, object: &Value) -> Option<Cause> {
         let requested = fields::time(object, "/metadata/deletionTimestamp")?;
         if let Some(cause) = self.controller(kind, object) {
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
         Some(cause.next(self.list_events(object)))
     }
 
-    /// The failure that an object reports.
+    /// Explains the failure that an object reports.
     fn failed(&mut self, kind: &'static FluxKind, object: &'a Value, reported: Condition<'a>, from: usize) -> Cause {
         if reported.reason() == "DependencyNotReady"
             && let Some(cause) = self.dependencies(object, reported)
@@ -177,12 +177,12 @@ impl<'a> Walk<'a> {
         }
         let is_source = kind.group == kinds::SOURCE_GROUP || kind.kind == "ImageRepository";
         if is_source {
-            // A chart fails with its repository.
+            // A chart fails if its repository fails.
             let repository = self.source(object);
             return repository.unwrap_or_else(|| self.failed_source(object, reported, from));
         }
-        // That the tries are used up says less than what ended each.
-        let reported = ended(object, reported);
+        // `Ready` may only count the attempts. The condition of the last attempt says more.
+        let reported = last_attempt(object, reported);
         let text = reported.message();
         let found = match kind.kind {
             "Kustomization" => message::kustomization_failure(text),
@@ -220,7 +220,7 @@ impl<'a> Walk<'a> {
         if is_vague { self.with_ruled_out(cause, from).next(NextStep::ShowLogs(ObjectId::of(object))) } else { cause }
     }
 
-    /// Adds to a cause what belongs to its reason: fields of the spec, what is broken, and the next step.
+    /// Adds the details for the reason of a cause: fields of the spec, the broken object, and the next steps.
     fn detailed(&mut self, mut cause: Cause, object: &'a Value, text: &str) -> Cause {
         let namespace = fields::namespace(object).unwrap_or_default();
         let id = ObjectId::of(object);
@@ -319,7 +319,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where a kind that is not served at a version is served, if anywhere.
+    /// Adds the versions at which a kind is served, or else the advice to install its definition.
     fn definition(&mut self, cause: Cause, text: &str) -> Cause {
         let kind = message::after(text, "no matches for kind ").unwrap_or_default().to_owned();
         let wanted = message::after(text, "in version ").unwrap_or_default().to_owned();
@@ -349,11 +349,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Why a dependency is not ready; `None` when every one is by now.
+    /// Explains why a dependency is not ready. If every dependency is ready by now, the next step is a reconcile.
     fn dependencies(&mut self, object: &'a Value, reported: Condition<'a>) -> Option<Cause> {
         if let Some(cycle) = self.cycle(object) {
             let mut names: Vec<String> = cycle.iter().map(ToString::to_string).collect();
-            // A cycle begins with the same object wherever it was entered, so that it is one cause.
+            // Start at the same object wherever the walk entered the cycle, so that it counts as a single cause.
             let turn = names.iter().enumerate().min_by_key(|(_, name)| name.to_string()).map_or(0, |(at, _)| at);
             names.rotate_left(turn);
             let first = cycle.get(turn)?.clone();
@@ -409,12 +409,12 @@ impl<'a> Walk<'a> {
             .evidence("spec", expression, None)
             .evidence("status", found.join("; "), None);
         let cause = self.with_ruled_out(cause, self.steps.len().saturating_sub(1));
-        // Its controller asks again by itself: until the other object changes, another run finds the same.
+        // A run cannot change the result of an expression. In that case, the next step describes the dependency.
         let again = || NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false };
         Some(cause.next(examined.map_or_else(again, NextStep::Describe)))
     }
 
-    /// A provider of a ResourceSet that is well and has not exported yet: its schedule keeps it from asking.
+    /// Finds a healthy provider of a ResourceSet that has not exported inputs yet, because of its schedule.
     fn not_exported(&self, object: &'a Value) -> Option<Cause> {
         if !resource_set::is_resource_set(object) {
             return None;
@@ -429,11 +429,11 @@ impl<'a> Walk<'a> {
             ready.map(|ready| ready.message().to_owned()).unwrap_or_default(),
             ready.and_then(|ready| ready.changed()),
         );
-        // Only a forced run asks outside of the schedule.
+        // Only a forced run ignores the schedule.
         Some(cause.next(NextStep::Reconcile { object: ObjectId::of(provider), in_process: false, force: true }))
     }
 
-    /// An object that is waited for; a long chain of them is read as one list.
+    /// Returns a dependency. In a long chain, its kind is read as one list.
     fn dependency(&self, reference: &ObjectId) -> Option<&'a Value> {
         if self.way.len() > LISTED_FROM
             && let Some(kind) = kinds::of(&reference.group, &reference.kind)
@@ -443,14 +443,15 @@ impl<'a> Walk<'a> {
         self.snapshot.get_ref(reference)
     }
 
-    /// Whether it is known that there is no such object.
+    /// Whether an object that was not found certainly does not exist.
     fn is_absent(&self, reference: &ObjectId) -> bool {
         let version = if reference.version.is_empty() { "v1" } else { &reference.version };
         let resource = self.snapshot.resource_type(&reference.group, version, &reference.kind);
+        // While needs are unanswered, the object may still be loaded.
         !self.snapshot.is_loading() && resource.is_some_and(|resource| self.snapshot.knows(&resource))
     }
 
-    /// Objects that wait for each other, reached from one.
+    /// Returns a cycle of dependencies that an object leads to.
     fn cycle(&self, object: &'a Value) -> Option<Vec<ObjectId>> {
         // Not recursive: a chain of dependencies may be longer than the stack allows.
         let mut way = vec![ObjectId::of(object)];
@@ -481,7 +482,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// Why the content that an object works on is not there.
+    /// Explains why the content or the inputs of an object are not available.
     fn source(&mut self, object: &Value) -> Option<Cause> {
         let is_set = resource_set::is_resource_set(object);
         let references = match is_set {
@@ -519,10 +520,10 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// Why something that was applied is not healthy: first what the text names, then what makes pods.
+    /// Explains an unhealthy applied object: first objects in the text, then those with expressions, then workloads.
     fn unhealthy(&mut self, object: &'a Value, text: &str) -> Option<Cause> {
         let entries = inventory::entries(object);
-        // Texts name no group, so the inventory has to tell it.
+        // Texts do not contain the group, so it comes from the inventory, or else from the known kinds.
         let named = message::named_objects(text).into_iter().filter_map(|named| {
             let is_it =
                 |id: &&ObjectId| id.kind == named.kind && id.namespace == named.namespace && id.name == named.name;
@@ -575,7 +576,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// The cause that an object is not healthy by the expressions of its owner; `None` where it is, or there are none.
+    /// Explains an object that is unhealthy by the expressions of its owner; `None` if it is healthy or has none.
     fn health_check(&mut self, owner: &Value, live: &Value) -> Option<Cause> {
         let health = health_checks::by_expressions(owner, live).filter(|health| !health.is_current())?;
         self.step(live, Some(false), health.message.clone());
@@ -588,7 +589,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// The applied objects that make pods.
+    /// Returns the workloads that an object applied.
     fn workloads(&self, object: &'a Value, entries: &[ObjectId]) -> Vec<&'a Value> {
         let is_workload = |id: &&ObjectId| WORKLOADS.contains(&id.kind.as_str());
         let listed: Vec<&Value> =
@@ -596,7 +597,7 @@ impl<'a> Walk<'a> {
         if !entries.is_empty() || fields::kind(object) != "HelmRelease" {
             return listed;
         }
-        // Without an inventory the labels tell.
+        // Without an inventory, find the objects by the labels that helm-controller sets.
         let (group, name) = (kinds::HELM_GROUP, fields::name(object));
         let own = fields::namespace(object).unwrap_or_default();
         let selector = format!("{group}/name={name},{group}/namespace={own}");
@@ -638,7 +639,7 @@ impl<'a> Walk<'a> {
 
     /// Explains why an applied workload is missing; `None` if it need not exist.
     pub(super) fn vanished(&mut self, id: &ObjectId, owner: &'a Value) -> Option<Cause> {
-        // A finished Job may be deleted, and the objects of a suspended or leaving owner are not created again.
+        // A finished Job may be deleted. An owner that is suspended or being deleted does not create its objects again.
         let is_leaving = kinds::is_suspended(owner) || fields::at(owner, "/metadata/deletionTimestamp").is_some();
         if id.kind == "Job" || is_leaving || !self.is_absent(id) {
             return None;
@@ -662,24 +663,26 @@ impl<'a> Walk<'a> {
             return Some(cause);
         }
         let owner = ObjectId::of(owner);
-        // All that an object lost is one cause.
+        // All objects that an owner lost count as a single cause.
         Some(deleted_object(id.clone(), &owner).at(owner.to_string()))
     }
 
-    /// The cause that the owner of a missing object could not apply it, if its failure names the object.
+    /// Returns why the owner of a missing object could not apply it, if its failure names the object.
     fn unapplied(&mut self, missing: &ObjectId, owner: &'a Value) -> Option<Cause> {
         let failed = fields::condition(owner, READY).filter(|c| c.is_false())?;
         let is_missing = |named: &message::NamedObject| {
             (&named.kind, &named.namespace, &named.name) == (&missing.kind, &missing.namespace, &missing.name)
         };
         message::named_objects(failed.message()).iter().find(|named| is_missing(named))?;
+        // That an object is missing does not explain why the owner could not apply it.
         self.object(owner).filter(|cause| cause.reason != Reason::ObjectMissing)
     }
 
-    /// The objects that an object applied and that are gone, or not healthy.
+    /// Explains an object by an applied object that is missing or not healthy.
     fn applied(&mut self, object: &'a Value) -> Option<Cause> {
         let own = ObjectId::of(object);
         for (id, live) in inventory::owned(self.snapshot, object)? {
+            // The Kustomization of a bootstrapped cluster has itself in its inventory.
             if id == own || kinds::of(&id.group, &id.kind).is_some() {
                 continue;
             }
@@ -688,7 +691,7 @@ impl<'a> Walk<'a> {
                     self.steps.push(super::WalkStep { object: id.clone(), ok: Some(false), says: "not found".into() });
                     return Some(deleted_object(id, &own));
                 }
-                // An object that its owner judges by expressions has no other health.
+                // The expressions of the owner replace the health of the object's own status.
                 Some(live) if health_checks::expressions_for(object, &id.group, &id.kind).is_some() => {
                     if let Some(cause) = self.health_check(object, live) {
                         return Some(cause);
@@ -706,12 +709,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether no controller reports on an object: an OCI address of charts, or a kind without status.
+/// Whether no controller reports on an object: a HelmRepository of type `oci`, or a kind without status.
 fn is_static(kind: &FluxKind, object: &Value) -> bool {
     fields::condition(object, READY).is_none() && (!kind.has_status || fields::text(object, "/spec/type") == "oci")
 }
 
-/// The object that the API server refused, where a text begins with it: `Deployment/apps/web dry-run failed`.
+/// Returns the object that the API server refused, if the text begins with it: `Deployment/apps/web dry-run failed`.
 fn refused_object(text: &str) -> Option<ObjectId> {
     let text = text.trim_start().trim_start_matches("prune failed: ");
     let (first, rest) = text.split_once(' ')?;
@@ -727,7 +730,7 @@ fn refused_object(text: &str) -> Option<ObjectId> {
     ))
 }
 
-/// An object that was applied and is not there any more.
+/// Returns the cause for an object that was applied and no longer exists.
 fn deleted_object(id: ObjectId, owner: &ObjectId) -> Cause {
     let summary = format!("{} {} was applied and is gone", id.kind, id.name);
     Cause::of(Reason::ObjectMissing, id, summary)
@@ -735,8 +738,8 @@ fn deleted_object(id: ObjectId, owner: &ObjectId) -> Cause {
         .next(NextStep::Reconcile { object: owner.clone(), in_process: false, force: false })
 }
 
-/// The condition that says how the last try ended, where `Ready` only counts tries.
-fn ended<'a>(object: &'a Value, reported: Condition<'a>) -> Condition<'a> {
+/// Returns the condition of the last attempt, if `Ready` only counts attempts or reports a rollback.
+fn last_attempt<'a>(object: &'a Value, reported: Condition<'a>) -> Condition<'a> {
     if !reported.message().contains("attempt(s)") && reported.reason() != "RollbackSucceeded" {
         return reported;
     }
@@ -744,7 +747,7 @@ fn ended<'a>(object: &'a Value, reported: Condition<'a>) -> Condition<'a> {
     ended.find(|c| c.is_false()).unwrap_or(reported)
 }
 
-/// The parts of a `readyExpr` that are not true for a dependency; `None` where that cannot be determined.
+/// Returns the parts of a `readyExpr` that are not true for a dependency; `None` if that cannot be determined.
 ///
 /// A ResourceSet sees the fields of the dependency, a Kustomization and a HelmRelease see it as `dep` and themselves as
 /// `self` (<https://fluxcd.io/flux/components/kustomize/kustomizations/#dependency-ready-expression>).
@@ -761,7 +764,7 @@ fn false_parts(object: &Value, dependency: &Value, expression: &str) -> Option<V
     Some(expression.explain(&both.into_iter().collect()))
 }
 
-/// The objects whose content an object works on.
+/// Returns the objects from which an object takes its content.
 fn content_of(object: &Value) -> Vec<ObjectId> {
     let namespace = fields::namespace(object);
     let reference = |group: &str, kind: &str, at: &Value| {

@@ -1,8 +1,8 @@
 //! Rows of a list, judged as `why` judges their objects.
 //!
-//! A list shows the last report of each object. That report says nothing of a controller that is gone since, so the controllers are
-//! read beside the list: two requests, however many rows there are. More is read of rows that are not plainly well, and the sources
-//! of Kustomizations, which may have been replaced.
+//! A list shows the last report of each object. That report does not show whether its controller is still running, so
+//! the controllers are read as well, in two requests for any number of rows. More is read only for rows that are not
+//! clearly healthy, and for Kustomizations, whose sources may have a newer revision.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::inspect::diagnose::health::HealthVerdict;
 use crate::inspect::read::snapshot::Snapshot;
 use crate::k8s::{ObjectId, fields};
 
-/// The object of a walk that is about many.
+/// Placeholder for the subject of a walk over many objects.
 static NO_SUBJECT: Value = Value::Null;
 
 /// The evaluation of a row, where it may differ from the last report of its object.
@@ -30,7 +30,7 @@ pub struct RowVerdict {
 }
 
 impl RowVerdict {
-    /// Corrects a row where the report of its object says something else.
+    /// Corrects a row if the report of its object says something else.
     pub(in crate::inspect) fn correct(self, ready: &mut String, reason: &mut String, message: &mut String) {
         let judged = match self.verdict {
             HealthVerdict::Failing => "False",
@@ -52,8 +52,9 @@ pub struct RowJudge<'a> {
 }
 
 impl<'a> RowJudge<'a> {
-    /// Reads what judges the objects of some kinds in a namespace (or all): the controllers, the instances, and the operator's own
-    /// objects, because nothing else tells whether an operator works on them.
+    /// Requests the objects that decide the health of some kinds in a namespace (or all): the controllers, the
+    /// instances, and the objects of the operator's own kinds, because only they show whether an operator reconciles
+    /// them.
     pub fn new(
         snapshot: &'a Snapshot,
         flux_kinds: &[&'static FluxKind],
@@ -61,7 +62,7 @@ impl<'a> RowJudge<'a> {
         now: Timestamp,
     ) -> Self {
         let mut walk = Walk::new(snapshot, &NO_SUBJECT, now);
-        // An overview looks at what fails and not into what is well. The scope keeps it from listing events of all namespaces.
+        // An overview does not examine healthy objects. The scope keeps it from listing events of all namespaces.
         walk.is_overview = true;
         walk.scope = Some(namespace.unwrap_or_default().to_owned());
         let _ = snapshot.list(&INSTANCE, None);
@@ -82,7 +83,7 @@ impl<'a> RowJudge<'a> {
         judge
     }
 
-    /// Judges the rows of a list in their order; `judge` judges one. The snapshot records what they lack.
+    /// Judges the rows of a list in their order; `judge` judges a single row. The snapshot records the missing objects.
     pub fn rows<T>(
         snapshot: &'a Snapshot,
         flux_kinds: &[&'static FluxKind],
@@ -97,17 +98,17 @@ impl<'a> RowJudge<'a> {
         verdicts
     }
 
-    /// Judges an object by what its row reads of it; `None` where its own report says all. What does not do plainly well is read as
-    /// a whole, because something else may explain it.
+    /// Judges an object by the fields that its row has; `None` if its own report is enough. An object that is not
+    /// clearly healthy is read completely, because another object may explain it.
     pub fn object(&mut self, kind: &'static FluxKind, object: &Value) -> Option<RowVerdict> {
         let snapshot = self.walk.snapshot;
         let whole = || snapshot.get(&kind.resource_type(), fields::namespace(object), fields::name(object));
-        // The operator's own objects are here already, and a row does not say where a ResourceSet takes its inputs from.
+        // Objects of the operator's own kinds are already loaded, and a row lacks the providers of a ResourceSet.
         let object = if kind.group == GROUP { whole().unwrap_or(object) } else { object };
         if kinds::is_suspended(object) || self.walk.is_plainly_healthy(kind, object) {
             return None;
         }
-        // A controller that is gone explains any number of rows without reading them. An instance may have another cause before it.
+        // A missing controller explains any number of rows without reading them. An instance may have an earlier cause.
         let absence = match kind.group {
             GROUP => None,
             _ => self.walk.deleted(kind, object).or_else(|| self.walk.controller(kind, object)),
@@ -122,7 +123,8 @@ impl<'a> RowJudge<'a> {
     }
 }
 
-/// Says of kinds that are not served, or have no objects in a dump, whether the installation lacks their definition.
+/// Returns a sentence for each definition that the installation lacks. `absent` are the kinds that are not served, or
+/// have no objects in a dump.
 pub fn missing_definitions(snapshot: &Snapshot, absent: &[&'static FluxKind]) -> Vec<String> {
     let instances = snapshot.list(&INSTANCE, None).into_iter();
     let objects: Vec<_> = instances.map(|instance| (definition::instance_kind(), instance)).collect();
@@ -145,7 +147,7 @@ fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
     }
 }
 
-/// An object that gave up, although it may be ready with what it had before.
+/// Returns the verdict on a stalled object, which may still be ready with its earlier content.
 fn stalled(object: &Value) -> Option<RowVerdict> {
     let stalled = fields::condition(object, STALLED).filter(|stalled| stalled.is_true())?;
     Some(RowVerdict {
@@ -171,7 +173,7 @@ mod tests {
         let summary = |about: &Value, text: &str| verdict(&own, &Cause::new(Reason::BuildFailed, about, text)).summary;
         assert_eq!(summary(&own, "a patch failed"), "a patch failed");
         assert_eq!(summary(&other, "Kustomization a does not exist"), "Kustomization a does not exist");
-        // The name is in these words by chance.
+        // These words contain the name by chance.
         assert_eq!(summary(&other, "a patch failed"), "Kustomization/apps/a: a patch failed");
     }
 }

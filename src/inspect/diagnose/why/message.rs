@@ -1,4 +1,5 @@
-//! Reading causes out of the texts controllers leave: each row is a part of a text seen on a live cluster and what it means.
+//! Reads causes from the messages of controllers. Each row of a table has a part of a message seen on a live cluster,
+//! and its meaning.
 
 use super::Reason;
 
@@ -6,7 +7,7 @@ type MessageRule = (&'static str, Reason, &'static str);
 
 fn find(table: &'static [MessageRule], text: &str) -> Option<(Reason, &'static str)> {
     let text = text.to_lowercase();
-    // The first row decides, so a particular text stands before a general one.
+    // The first matching row decides, so specific texts come before general ones.
     table.iter().find(|(part, _, _)| contains_part(&text, part)).map(|(_, reason, summary)| (*reason, *summary))
 }
 
@@ -21,7 +22,7 @@ fn contains_part(text: &str, part: &str) -> bool {
     text.match_indices(part).any(|(at, _)| !is_code || stands_alone(at))
 }
 
-/// Why the API server, an admission plugin or the scheduler's side did not take an object.
+/// Reasons for which the API server, its storage or an admission plugin refuses an object.
 const REFUSALS: &[MessageRule] = &[
     ("conversion webhook", Reason::WebhookRefused, "the conversion webhook of a definition cannot be reached"),
     ("because it is being terminated", Reason::NamespaceTerminating, "the namespace is being deleted"),
@@ -59,7 +60,7 @@ const REFUSALS: &[MessageRule] = &[
     ("namespace not specified", Reason::ObjectInvalid, "an object says no namespace"),
 ];
 
-/// The faults of an object that a Kustomization applies, before and beside a refusal.
+/// Failures of a Kustomization other than a refusal of its objects.
 const KUSTOMIZATIONS: &[MessageRule] = &[
     ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
     ("artifact not found", Reason::ArtifactUnavailable, "the source has no artifact"),
@@ -97,7 +98,7 @@ const KUSTOMIZATIONS: &[MessageRule] = &[
     ("delete failed", Reason::PruneFailed, "an object that was removed from the source cannot be deleted"),
 ];
 
-/// The faults of a ResourceSet, before a refusal of its objects.
+/// Failures of a ResourceSet before a refusal of its objects.
 const RESOURCE_SETS: &[MessageRule] = &[
     ("map has no entry for key", Reason::InputMissing, "a template uses a value that its input set does not have"),
     ("nil data; no entry for key", Reason::InputMissing, "a template uses a value outside of its inputs"),
@@ -112,7 +113,7 @@ const RESOURCE_SETS: &[MessageRule] = &[
     ("build failed", Reason::BuildFailed, "the objects cannot be built"),
 ];
 
-/// The faults of a Helm release, before and beside a refusal of its objects.
+/// Failures of a Helm release other than a refusal of its objects.
 const RELEASES: &[MessageRule] = &[
     ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
     ("chart values reference", Reason::ValuesMissing, "what values are taken from cannot be read"),
@@ -147,7 +148,7 @@ const RELEASES: &[MessageRule] = &[
     ("failed early due to", Reason::HealthCheckFailed, "what was installed does not become healthy"),
 ];
 
-/// The faults of a chart, before those of its repository.
+/// Failures of a chart, which come before those of its repository.
 const CHARTS: &[MessageRule] = &[
     ("invalid chart reference: stat", Reason::ChartNotFound, "the source has no chart at this path"),
     ("chart with version matching", Reason::ChartNotFound, "the repository has no such version of the chart"),
@@ -159,7 +160,7 @@ const CHARTS: &[MessageRule] = &[
     ("chart.yaml file is missing", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
 ];
 
-/// The faults of image scanning and image updates.
+/// Failures of image scanning and image updates.
 const IMAGES: &[MessageRule] = &[
     ("cannot determine latest tag", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
     ("version list argument cannot be empty", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
@@ -172,7 +173,7 @@ const IMAGES: &[MessageRule] = &[
 
 /// Why a Kustomization failed, if the text says so.
 pub(crate) fn kustomization_failure(text: &str) -> Option<(Reason, &'static str)> {
-    // A field that is refused may hold any words: what refuses is asked for after what fails before it.
+    // The text of a refusal may contain any words, so look for the failures before it first.
     find(KUSTOMIZATIONS, text).or_else(|| refusal(text))
 }
 
@@ -191,7 +192,7 @@ pub(crate) fn release_failure(text: &str) -> Option<(Reason, &'static str)> {
     find(RELEASES, text).or_else(|| refusal(text))
 }
 
-/// The reason for which a chart cannot be fetched, if the text has one.
+/// Why a chart cannot be fetched, if the text says so.
 pub(crate) fn chart_failure(text: &str) -> Option<(Reason, &'static str)> {
     find(CHARTS, text).or_else(|| source_failure(text))
 }
@@ -201,7 +202,7 @@ pub(crate) fn image_failure(text: &str) -> Option<(Reason, &'static str)> {
     find(IMAGES, text).or_else(|| source_failure(text))
 }
 
-/// Why no node takes a pod, in the scheduler's words.
+/// Returns why no node takes a pod, by the message of the scheduler.
 pub(crate) fn unschedulable(text: &str) -> &'static str {
     const NODES: &[(&str, &str)] = &[
         ("insufficient cpu", "no node has the CPU that the pod requests"),
@@ -218,7 +219,7 @@ pub(crate) fn unschedulable(text: &str) -> &'static str {
     NODES.iter().find(|(part, _)| text.contains(part)).map_or("no node can take the pod", |(_, summary)| summary)
 }
 
-/// Why a container cannot be made, in the kubelet's words: the reason, what is wrong and what is missing.
+/// Returns why a container cannot be created, by the message of the kubelet.
 pub(crate) fn container_config(text: &str) -> Option<(Reason, String)> {
     let lower = text.to_lowercase();
     let absent = |kind: &str| after(text, kind).filter(|_| lower.contains("not found"));
@@ -246,12 +247,12 @@ pub(crate) fn container_config(text: &str) -> Option<(Reason, String)> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedObject {
     pub kind: String,
-    /// Empty for one of the whole cluster.
+    /// Empty for a cluster-scoped object.
     pub namespace: String,
     pub name: String,
 }
 
-/// The objects a text names as `Kind/namespace/name` or `Kind/name`, in its order.
+/// Returns the objects that a text names as `Kind/namespace/name` or `Kind/name`, in order.
 pub(crate) fn named_objects(text: &str) -> Vec<NamedObject> {
     let outside = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '.' | ':' | '_'));
     let mut named: Vec<NamedObject> = vec![];
@@ -287,7 +288,7 @@ pub(crate) fn refusal(text: &str) -> Option<(Reason, &'static str)> {
 /// Why a build of an instance failed.
 pub(crate) fn build_failure(text: &str) -> (Reason, &'static str) {
     const BUILD: &[MessageRule] = &[
-        // Ours name the field first, whatever the patch itself says.
+        // Errors of this program begin with the field, whatever the text of the patch contains.
         ("spec.kustomize", Reason::PatchFailed, "a patch of the instance cannot be applied"),
         ("downgrad", Reason::BadVersionRange, "the version range asks for a downgrade"),
         ("semver", Reason::BadVersionRange, "no Flux version fits the version range"),
@@ -375,7 +376,7 @@ pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
     }
 }
 
-/// Why an image cannot be pulled, when the registry said that credentials are the matter.
+/// Whether a registry refused an image because of the credentials.
 pub(crate) fn wants_credentials(text: &str) -> bool {
     let text = text.to_lowercase();
     ["unauthorized", "authentication required", "401", "403", "forbidden", "denied", "no basic auth credentials"]
@@ -434,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn source_failures_say_what_is_wrong_at_the_other_end() {
+    fn source_failures_explain_the_answer_of_the_server() {
         let cases = [
             (
                 "failed to checkout and determine revision: unable to list remote for \

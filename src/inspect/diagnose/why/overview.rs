@@ -74,9 +74,9 @@ pub fn overview(snapshot: &Snapshot, namespace: Option<&str>, now: Timestamp) ->
     overview_of(snapshot, namespace, None, now)
 }
 
-/// The same for the objects of one kind, without what they applied.
+/// Like [`overview`]; `only` limits it to the objects of one kind, without the workloads that they applied.
 pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&FluxKind>, now: Timestamp) -> Overview {
-    // Asked for together: one list a kind.
+    // Request all kinds together, with one list per kind.
     let is_meant = |kind: &&FluxKind| kind.kind != "FluxReport" && only.is_none_or(|only| only.kind == kind.kind);
     let kinds = FLUX_KINDS.iter().filter(is_meant);
     let objects: Vec<(&'static FluxKind, &Value)> = kinds
@@ -103,17 +103,17 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         None => managed::workloads(snapshot, objects.iter().map(|(_, object)| *object), namespace),
         Some(_) => vec![],
     };
-    // Listed objects are not read one by one as well.
+    // Wait for the lists, so that their objects are not read one by one as well.
     if snapshot.is_loading() {
         return nothing;
     }
     let no_object = Value::Null;
     let mut walk =
         Walk { is_overview: true, scope: namespace.map(str::to_owned), ..Walk::new(snapshot, &no_object, now) };
-    // An unhealthy object needs further reads, again and again; a healthy one is looked at once, at the end.
-    let says_well =
+    // Every round of reads repeats this loop, so it skips healthy objects. They follow once, at the end.
+    let reports_ready =
         |object: &Value| fields::condition(object, READY).is_some_and(|c| c.is_true()) && fields::is_observed(object);
-    for (_, object) in objects.iter().filter(|(_, object)| !says_well(object) && !kinds::is_suspended(object)) {
+    for (_, object) in objects.iter().filter(|(_, object)| !reports_ready(object) && !kinds::is_suspended(object)) {
         let _ = walk.object(object);
     }
     let workloads = workloads.into_iter().map(|workload| {
@@ -161,7 +161,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     let count = workloads.len();
     for (workload, cause) in workloads {
         if let Some(cause) = cause {
-            // The owner of an object that is gone may have reported it already.
+            // The owner of a missing object may have reported the same cause already.
             let cause = if workload.live.is_none() { found.known(cause) } else { cause };
             found.add(workload.id, applied_by(cause, workload.owner));
         }
@@ -176,7 +176,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     Overview { verdict, well: verdict.is_healthy(), ..found }
 }
 
-/// Returns the verdict on the whole. The first that applies counts: a failure is certain even where objects cannot be read.
+/// Returns the verdict on the whole: the first that applies. A failure is certain even if some objects cannot be read.
 fn whole_verdict(snapshot: &Snapshot, objects: &[(&FluxKind, &Value)], found: &Overview) -> HealthVerdict {
     let counts = &found.counts;
     let is_instance_suspended =
@@ -199,7 +199,7 @@ fn whole_verdict(snapshot: &Snapshot, objects: &[(&FluxKind, &Value)], found: &O
     }
 }
 
-/// The step that restores the definitions of Flux.
+/// Returns the step that restores the definitions of Flux.
 fn restoration(snapshot: &Snapshot, now: Timestamp) -> NextStep {
     let Some(instance) = snapshot.list(&INSTANCE, None).into_iter().next() else {
         return NextStep::ApplyInProcess.after("apply the instance or the manifests of Flux again");
@@ -249,7 +249,7 @@ fn applied_by(cause: Cause, owner: &Value) -> Cause {
     cause.evidence("status", format!("{} applied it{says}", ObjectId::of(owner)), None)
 }
 
-/// Asks for the kinds of which many objects are named in failures.
+/// Requests a list of each kind of which failures name many objects.
 fn list_named(snapshot: &Snapshot, objects: &[(&'static FluxKind, &Value)]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for (_, object) in objects {
@@ -259,7 +259,7 @@ fn list_named(snapshot: &Snapshot, objects: &[(&'static FluxKind, &Value)]) {
         }
     }
     for (kind, _) in counts.into_iter().filter(|(_, count)| *count > WORTH_A_LIST) {
-        // Flux's own kinds are here already.
+        // Flux's own kinds are already listed.
         if let Some(resource) = kinds::find_resource_type(&kind).filter(|r| kinds::of(&r.group, &r.kind).is_none()) {
             let _ = snapshot.list(&resource, None);
         }

@@ -1,4 +1,4 @@
-//! Sources: what is wrong at the other end, and the secret that leads there.
+//! Explains sources: by the answer of their server, and by the Secrets that they refer to.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::k8s::fields;
 use crate::k8s::fields::Condition;
 
 impl<'a> Walk<'a> {
-    /// The sync of an instance: its source, and what is applied from it.
+    /// Explains the sync of an instance: by its source, or else by its Kustomization.
     pub(super) fn sync(&mut self) -> Option<Cause> {
         let spec = fields::at(self.subject, "/spec/sync").filter(|s| s.is_object())?;
         let name = fields::some_text(spec, "/name").unwrap_or(self.namespace());
@@ -18,14 +18,14 @@ impl<'a> Walk<'a> {
         let kustomization = self.snapshot.get(&resource, Some(self.namespace()), name)?;
         let source = trace::source_of(kustomization).and_then(|reference| self.snapshot.get_ref(&reference));
         // A source in progress does not make the instance unhealthy.
-        let is_one = |cause: &Cause| cause.reason != Reason::InProgress;
-        if let Some(cause) = source.and_then(|source| self.object(source)).filter(is_one) {
+        let is_fault = |cause: &Cause| cause.reason != Reason::InProgress;
+        if let Some(cause) = source.and_then(|source| self.object(source)).filter(is_fault) {
             return Some(cause);
         }
-        self.object(kustomization).filter(is_one)
+        self.object(kustomization).filter(is_fault)
     }
 
-    /// A source that reported nothing yet, and of which it is known already what will be missing.
+    /// Explains a source without a report, if it refers to a Secret that does not exist.
     pub(super) fn untried_source(&mut self, source: &'a Value) -> Option<Cause> {
         let namespace = fields::namespace(source).unwrap_or_default();
         let (pointer, secret) = self.missing_secret(source)?;
@@ -38,7 +38,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// A secret that a source refers to, when there is none: with credentials, certificates, of a proxy or of signers.
+    /// Returns a missing Secret that a source refers to: for credentials, certificates, a proxy or signers.
     fn missing_secret(&self, source: &'a Value) -> Option<(&'static str, &'a str)> {
         let namespace = fields::namespace(source).unwrap_or_default();
         SECRETS.into_iter().filter_map(|pointer| Some((pointer, fields::some_text(source, pointer)?))).find(
@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// A source that cannot be fetched.
+    /// Explains a source that cannot be fetched.
     pub(super) fn failed_source(&mut self, source: &'a Value, failed: Condition<'_>, from: usize) -> Cause {
         let namespace = fields::namespace(source).unwrap_or_default();
         let (kind, url, text) = (fields::kind(source), url(source), failed.message());
@@ -57,17 +57,17 @@ impl<'a> Walk<'a> {
         };
         let (reason, summary) = found.unwrap_or((Reason::SourceFailed, "the source cannot be fetched"));
         let secret = fields::some_text(source, CREDENTIALS);
-        // The one that the controller names, else one that is not there, else that with the credentials.
-        let is_told = |pointer: &&str| {
+        // The Secret that the controller names, else a missing one, else the one with the credentials.
+        let is_same = |pointer: &&str| {
             let name = fields::some_text(source, pointer);
             name.is_some_and(|name| message::after(text, "secrets ").is_some_and(|reported| reported == name))
         };
         let reported =
-            SECRETS.into_iter().find(is_told).and_then(|pointer| Some((pointer, fields::some_text(source, pointer)?)));
+            SECRETS.into_iter().find(is_same).and_then(|pointer| Some((pointer, fields::some_text(source, pointer)?)));
         let (pointer, named) =
             reported.or_else(|| self.missing_secret(source)).unwrap_or((CREDENTIALS, secret.unwrap_or("NAME")));
         let create = create_secret(source, pointer, named);
-        // The server's answer is the same without credentials and without a secret to take them from.
+        // The server gives the same answer if the Secret with the credentials does not exist.
         let (reason, summary) = match reason {
             Reason::CredentialsRejected if self.missing_secret(source).is_some() => {
                 (Reason::SecretMissing, "a secret the source refers to does not exist")
@@ -78,13 +78,12 @@ impl<'a> Walk<'a> {
         if !url.is_empty() {
             cause = cause.evidence("spec", format!("url: {url}"), None);
         }
-        for (pointer, field) in ASKED_FOR {
+        for (pointer, field) in REQUESTED_CONTENT {
             if reason == Reason::SourceNotFound || reason == Reason::ChartNotFound {
                 let value = fields::some_text(source, pointer);
                 cause = cause.evidence("spec", value.map(|v| format!("{field}: {v}")).unwrap_or_default(), None);
             }
         }
-        // The artifact in use, and how old it is.
         if let Some(revision) = fields::some_text(source, "/status/artifact/revision") {
             let at = fields::time(source, "/status/artifact/lastUpdateTime");
             cause = cause.evidence("status", format!("last artifact: {revision}"), at);
@@ -134,8 +133,8 @@ const CREDENTIALS: &str = "/spec/secretRef/name";
 const SECRETS: [&str; 4] =
     [CREDENTIALS, "/spec/certSecretRef/name", "/spec/proxySecretRef/name", "/spec/verify/secretRef/name"];
 
-/// The request of a source at its address.
-const ASKED_FOR: [(&str, &str); 8] = [
+/// The fields that select the content at the address of a source, with the words for them.
+const REQUESTED_CONTENT: [(&str, &str); 8] = [
     ("/spec/ref/branch", "branch"),
     ("/spec/ref/tag", "tag"),
     ("/spec/ref/semver", "semver"),
@@ -157,7 +156,7 @@ fn again(source: &Value) -> NextStep {
     NextStep::Reconcile { object: ObjectId::of(source), in_process: false, force: false }
 }
 
-/// Creates the kind of secret that a source wants at a place of its spec.
+/// Returns the step that creates the Secret for a field in the spec of a source.
 fn create_secret(source: &Value, pointer: &str, name: &str) -> NextStep {
     let secret = match pointer {
         "/spec/certSecretRef/name" => SecretKind::Tls,

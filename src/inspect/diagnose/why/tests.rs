@@ -124,7 +124,7 @@ fn a_missing_pull_secret_is_distinguished_from_a_rejected_one() {
 }
 
 #[test]
-fn the_secret_that_is_missing_is_created_as_what_it_is_for() {
+fn a_missing_secret_is_created_with_the_kind_that_its_field_needs() {
     let source = |kind: &str, spec: Value, says: &str| {
         json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": kind,
             "metadata": {"name": "app", "namespace": "fs", "generation": 1}, "spec": spec, "status": {"observedGeneration": 1,
@@ -392,7 +392,7 @@ fn a_failing_kustomization_is_the_cause_when_its_source_is_fine() {
 }
 
 #[test]
-fn a_cluster_is_asked_for_nothing_beyond_the_cause() {
+fn nothing_beyond_the_cause_is_read_from_a_cluster() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
     let snapshot = Snapshot::of_cluster();
@@ -405,7 +405,7 @@ fn a_cluster_is_asked_for_nothing_beyond_the_cause() {
 }
 
 #[test]
-fn a_controller_that_is_gone_is_a_cause_though_the_instance_says_ready() {
+fn a_missing_controller_is_a_cause_although_the_instance_reports_ready() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["status"]["components"] = json!([{"name": "source-controller"}, {"name": "helm-controller"}]);
     let healthy = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
@@ -421,7 +421,7 @@ fn a_controller_that_is_gone_is_a_cause_though_the_instance_says_ready() {
 }
 
 #[test]
-fn an_applied_object_that_is_gone_is_a_cause_where_its_kind_can_be_read() {
+fn a_missing_applied_object_is_a_cause_if_its_kind_can_be_read() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["status"]["inventory"] = json!({"entries": [
         {"id": "fs_source-controller__Service", "v": "v1"}, {"id": "fs_a_networking.k8s.io_NetworkPolicy", "v": "v1"}]});

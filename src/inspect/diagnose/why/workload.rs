@@ -1,4 +1,4 @@
-//! From a workload to the pod, and from the pod to the claim, image, secret, node, event or log line that explains it.
+//! Explains a workload by its pods, and a pod by its claim, image, secret, node, events or log.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
         self.refused_pods(deployment).or_else(|| self.held_rollout(deployment))
     }
 
-    /// The fault that keeps a workload from its state though its pods are healthy.
+    /// Explains a workload whose pods show no fault: it is scaled to zero or paused, or its Job failed.
     fn held_rollout(&self, workload: &Value) -> Option<Cause> {
         let kind = fields::kind(workload);
         if kind == "Deployment" && desired_replicas(workload) == 0 {
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// A workload that is not healthy and does not show why: the known facts, and the causes that were ruled out.
+    /// Returns the cause for a workload that is unhealthy for an unknown reason: its status, and what was ruled out.
     fn unexplained_workload(&self, workload: &Value, from: usize) -> Cause {
         let health = kstatus::compute(workload);
         let progressing = fields::condition(workload, "Progressing");
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// An object that is no Flux object: a workload down to its pods, a claim, a service, or by what its status says.
+    /// Explains an object that is not of Flux: a workload by its pods, a claim, a Service, or any other by its status.
     pub(super) fn plain(&mut self, object: &'a Value) -> Option<Cause> {
         let from = self.steps.len();
         let health = kstatus::compute(object);
@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// An object of a kind that is not known here, by its conditions and events.
+    /// Explains an object of an unknown kind by its conditions and events.
     fn by_status(&mut self, object: &'a Value) -> Cause {
         let health = kstatus::compute(object);
         self.step(object, Some(false), format!("{}: {}", health.status, health.message));
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
         cause.evidence("status", health.message, None).next(NextStep::Describe(ObjectId::of(object)))
     }
 
-    /// The maker of a pod: the owner of its ReplicaSet, or its own owner.
+    /// Returns the workload of a pod: the owner of its ReplicaSet, or its own owner.
     fn workload_of(&self, pod: &Value) -> Option<&'a Value> {
         let owner = |object: &Value| {
             let owner = fields::items(object, "/metadata/ownerReferences").first()?;
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         Some(if fields::kind(first) == "ReplicaSet" { owner(first).unwrap_or(first) } else { first })
     }
 
-    /// Pods that were never created: the Deployment, its replica sets or their events say who refused them.
+    /// Explains pods that were never created, by a condition of the workload or an event about it or its ReplicaSets.
     fn refused_pods(&mut self, deployment: &'a Value) -> Option<Cause> {
         let condition = fields::condition(deployment, "ReplicaFailure").filter(|c| c.is_true());
         let (text, at, from) = match condition {
@@ -210,12 +210,12 @@ impl<'a> Walk<'a> {
                 let owned = sets.into_iter().filter(|set| {
                     fields::items(set, "/metadata/ownerReferences")
                         .iter()
-                        // A Deployment that was created again has the name of the one before, but another uid.
+                        // A Deployment that was recreated has the same name but another uid.
                         .any(|owner| fields::text(owner, "/uid") == fields::text(deployment, "/metadata/uid"))
                         // The sets of earlier revisions are scaled to zero and create nothing.
                         && desired_replicas(set) > 0
                 });
-                // Sets, daemons and jobs make their pods themselves.
+                // StatefulSets, DaemonSets and Jobs create their pods themselves.
                 let event = [deployment]
                     .into_iter()
                     .chain(owned)
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Pods of one workload that fail alike are one cause.
+    /// Explains a pod. Pods of one workload that fail for the same reason count as one cause.
     fn pod(&mut self, pod: &'a Value, deployment: &'a Value) -> Option<Cause> {
         let cause = self.failing_pod(pod, deployment)?;
         Some(if cause.place.is_none() { cause.at(ObjectId::of(deployment).to_string()) } else { cause })
@@ -267,7 +267,7 @@ impl<'a> Walk<'a> {
                     .next(NextStep::ListNodes),
             );
         }
-        // For the scheduler an unbound claim is one more reason for "unschedulable"; the claim itself says more.
+        // The scheduler reports a pod with an unbound claim as unschedulable, but the claim itself says more.
         if let Some(claim) = self.claims(pod) {
             return Some(claim);
         }
@@ -291,7 +291,7 @@ impl<'a> Walk<'a> {
         setup_failure(pod, &events).or_else(|| self.node(pod)).or_else(|| probe_failure(pod, &events))
     }
 
-    /// The node of a pod that was placed, when it is the node that is not well.
+    /// Explains a pod by its node, if the node is not ready.
     fn node(&mut self, pod: &'a Value) -> Option<Cause> {
         let node = self.snapshot.get(&NODE, None, fields::some_text(pod, "/spec/nodeName")?)?;
         let ready = fields::condition(node, "Ready").filter(|c| !c.is_true())?;
@@ -329,7 +329,7 @@ impl<'a> Walk<'a> {
             && terminated.is_some_and(|t| fields::number(t, "/exitCode").is_some_and(|code| code != 0));
         let crashing = waiting == "CrashLoopBackOff"
             || ended_for_good
-            // A container that keeps ending runs for a while after every restart.
+            // A crashing container runs for a while after every restart.
             || (terminated.is_some() && fields::number(status, "/restartCount").unwrap_or(0) > 0);
         if !crashing {
             return None;
@@ -377,13 +377,13 @@ impl<'a> Walk<'a> {
                 cause = cause.evidence("spec", format!("memory limit: {limit}"), None);
             }
         }
-        // The run before is there only where there was one.
+        // A container that ended for good was not restarted, so its log has no previous run.
         let container = (!ended_for_good).then(|| name.to_owned());
         Some(cause.next(NextStep::ShowLog { pod: ObjectId::of(pod), container }))
     }
 
-    /// The last line that says something, of the run that ended or else of the one that goes on; an error says why there is none
-    /// to read.
+    /// Returns the last line that is not empty, of the previous run or else of the current one. An error says why the
+    /// log cannot be read.
     fn last_log_line(&self, pod: &Value, container: &str) -> Result<Option<String>, &'a str> {
         let (namespace, name) = (fields::namespace(pod).unwrap_or_default(), fields::name(pod));
         for previous in [true, false] {
@@ -391,7 +391,7 @@ impl<'a> Walk<'a> {
             if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
                 return Ok(Some(line.clone()));
             }
-            // The same fault keeps both of them away.
+            // The other log cannot be read for the same reason.
             if let Some(trouble) = self.snapshot.log_trouble(namespace, name, container, previous) {
                 return Err(trouble);
             }
@@ -432,7 +432,7 @@ impl<'a> Walk<'a> {
                 .evidence("event", event_text, event.and_then(fields::last_seen))
                 .evidence("status", waiting, None)
         };
-        // The kubelet passes over a pull secret that is missing, so a refusal of the registry only follows from it.
+        // The kubelet ignores a missing pull secret, so the registry's refusal is only a consequence.
         if let Some(missing) = missing {
             return base(
                 Reason::PullSecretMissing,
@@ -463,9 +463,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A claim of the pod that is not bound.
+    /// Explains a pod by a claim that is not bound.
     fn claims(&mut self, pod: &'a Value) -> Option<Cause> {
-        // A pod that was placed has its volumes.
+        // The claims of a scheduled pod are bound.
         if fields::condition(pod, "PodScheduled").is_some_and(|c| c.is_true()) {
             return None;
         }

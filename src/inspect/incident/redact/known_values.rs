@@ -1,8 +1,8 @@
 //! Finds known secret values in any text.
 //!
-//! A single Aho–Corasick automaton searches for the beginnings of all values in a single pass, so the time is linear in the
-//! text, however many values there are. It contains only beginnings: 300 Secrets of 4 kB would make it a hundred times
-//! as large. Text after a long beginning is compared with the values that begin so.
+//! A single Aho–Corasick automaton searches for the beginnings of all values in a single pass, so the time is linear in
+//! the text, however many values there are. It contains only beginnings: 300 Secrets of 4 kB would make it a hundred
+//! times as large. Text after a long beginning is compared with the values that begin so.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ const LONGEST_WORD: usize = 12;
 /// Number of beginnings that are compared inside masked text: a repetitive value begins at every byte.
 const INSIDE: usize = 16;
 
-/// The characters that stay plain in addresses: in queries, and besides that in users and in paths (RFC 3986 §2.3, §3.2.1 and §3.3, as Go writes
-/// them).
+/// The characters that stay plain in addresses: in queries, and besides that in users and in paths (RFC 3986 §2.3,
+/// §3.2.1 and §3.3, as Go writes them).
 const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const IN_USER: &AsciiSet = &IN_QUERY.remove(b'$').remove(b'&').remove(b'+').remove(b',').remove(b';').remove(b'=');
 const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'$').remove(b'&').remove(b'+').remove(b':').remove(b'=').remove(b'@');
@@ -62,7 +62,7 @@ impl KnownValues {
         }
         let quoted = serde_json::to_string(line).unwrap_or_default();
         let quoted = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
-        // Go's encoder of JSON keeps pages of HTML from reading a text as their own.
+        // Go's JSON encoder escapes these characters, so that HTML can contain the text.
         let quoted_by_go = quoted.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
         let encoded = [NON_ALPHANUMERIC, IN_QUERY, IN_USER, IN_PATH];
         let encoded = encoded.map(|set| utf8_percent_encode(line, set).to_string());
@@ -153,7 +153,7 @@ impl Search {
     }
 }
 
-/// Writes `%2F` as `%2f`, as programs do that are not in Go.
+/// Writes `%2F` as `%2f`, as programs in other languages than Go do.
 fn with_small_escapes(encoded: &str) -> String {
     let mut parts = encoded.split('%');
     let mut written = parts.next().unwrap_or_default().to_owned();

@@ -68,8 +68,8 @@ pub(super) fn without_data_of_templates(text: &str) -> (String, usize) {
     (cleaned, count)
 }
 
-/// Masks values on the lines below the name of a credential: a block, a list, or a text on a line of its own. The number
-/// of lines stays the same.
+/// Masks values on the lines below the name of a credential: a block, a list, or a text on a separate line. It keeps
+/// the number of lines.
 pub(super) fn without_values_below_names(text: &str) -> (String, usize) {
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let ends_in_name = |line: &str| {

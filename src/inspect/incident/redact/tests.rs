@@ -108,7 +108,7 @@ fn object_identities_are_kept_even_if_a_secret_holds_the_same_words() {
 }
 
 #[test]
-fn of_what_people_hold_only_names_stay() {
+fn field_sets_of_people_keep_only_names() {
     let mut redactor = Redactor::new(vec![]);
     redactor.learn(&json!({"kind": "Secret", "data": {"p": STANDARD.encode("canary-7d1f")}}));
     let set = json!({"f:spec": {"f:args": {"v:\"--token=canary\"": {}}, "k:{\"name\":\"canary-7d1f\"}": {}, "f:replicas": {}}});

@@ -23,7 +23,7 @@ pub(super) enum MaskExtent {
     Credentials,
     /// All credentials, and all queries of addresses.
     CredentialsAndQueries,
-    /// Credentials within a single word, and all queries: the line of a log stays parseable.
+    /// Credentials within a single word, and all queries. The line of a log can still be parsed.
     WordsAndQueries,
 }
 
@@ -40,7 +40,7 @@ struct RedactionPatterns {
     query: Regex,
     named: Regex,
     reported: Regex,
-    told_at_length: Regex,
+    in_sentence: Regex,
     flag: Regex,
     user_flag: Regex,
     short_flag: Regex,
@@ -124,7 +124,7 @@ impl RedactionPatterns {
                 r#"(?i)(password|passwd|passphrase|pwd|token|api[ _-]?key)([ \t]+)("[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"'=:,;()\[\]-][^\s"'=:,;()\[\]]{5,})"#,
             )?,
             // `Password for user app: …` and `the token is …`.
-            told_at_length: Regex::new(
+            in_sentence: Regex::new(
                 r#"(?i)(password|passwd|passphrase|token|secret|api[ _-]?key)((?:[ \t]+for[ \t]+[^\s:=]+(?:[ \t]+[^\s:=]+)?:|[ \t]+(?:is|was)(?:[ \t]+now)?:?)[ \t]+)([^\s"'=:,;()\[\]-][^\s"'=:,;()\[\]]{5,})"#,
             )?,
             flag: Regex::new(
@@ -243,7 +243,7 @@ pub(super) fn mask(text: &str, extent: MaskExtent, secrets: &BTreeSet<String>) -
             let is_told = if quote.is_empty() { is_random_word(value) } else { !is_masked(value) };
             is_told.then(|| format!("{}{}{quote}{MASK}{quote}", &found[1], &found[2]))
         });
-        masking.replace(&patterns.told_at_length, |found| {
+        masking.replace(&patterns.in_sentence, |found| {
             is_random_word(&found[3]).then(|| format!("{}{}{MASK}", &found[1], &found[2]))
         });
         masking.replace(&patterns.flag, |found| flag_value(found, secrets));
@@ -350,7 +350,7 @@ fn named_value(
         return None;
     }
     let scheme = scheme_length(line);
-    // A text of several lines, as in TOML and Python. In YAML three single quotes are an opening one and one that is meant.
+    // A text of several lines, as in TOML and Python. In YAML, three single quotes are an opening and an escaped one.
     let is_tripled = |quotes: &&str| {
         let after = rest.strip_prefix(*quotes);
         after.is_some_and(|after| quotes.starts_with('"') || after.contains(*quotes))
@@ -368,7 +368,7 @@ fn named_value(
     } else if line.starts_with('[') && !line.starts_with(MASK) {
         (start + 1, start + line.find(']').unwrap_or(line.len()))
     } else if line.starts_with('{') {
-        // The names inside of it are looked at on their own.
+        // The names inside of it are checked separately.
         return None;
     } else if patterns.block_scalar.is_match(line) {
         return block_below(text, whole.start(), start + line.len());
@@ -432,7 +432,7 @@ fn closing_quote(text: &str, opening: &str) -> Option<usize> {
         } else if *byte == b'\\' {
             backslashes += 1;
             continue;
-        // Where a quote takes `level` backslashes, a backslash that is meant takes `2 * (level + 1)`.
+        // If a quote takes `level` backslashes, a literal backslash takes `2 * (level + 1)`.
         } else if *byte == quote && backslashes >= level && (backslashes - level).is_multiple_of(2 * (level + 1)) {
             // Two single quotes are an escaped one in YAML.
             if quote == b'\'' && level == 0 && at > 0 && bytes.get(at + 1) == Some(&b'\'') {

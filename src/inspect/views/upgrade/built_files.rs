@@ -23,7 +23,7 @@ pub(super) struct BuiltDocument<'a> {
     pub(super) object: Value,
     /// Whether its variables are not substituted.
     pub(super) is_exempt: bool,
-    /// Whether it is not an object of its own but a patch or a kustomization.
+    /// Whether it is a patch or a kustomization instead of an object.
     pub(super) is_part: bool,
 }
 

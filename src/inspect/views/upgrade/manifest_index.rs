@@ -26,7 +26,7 @@ pub struct ManifestIndex {
     ignores: BTreeMap<PathBuf, String>,
 }
 
-/// The file of a repository with patterns of what stays out of its artifact
+/// The file of a repository with the patterns of the paths that its artifact excludes
 /// (<https://fluxcd.io/flux/components/source/gitrepositories/#sourceignore-file>).
 const SOURCE_IGNORE: &str = ".sourceignore";
 
@@ -69,7 +69,7 @@ impl ManifestIndex {
         self.files.insert(normal(path), IndexedFile { shown: path.display().to_string(), documents });
     }
 
-    /// Files beside the manifests that say more about them, whether they exist or not.
+    /// Returns the paths of further files that the manifests depend on. Some of them may not exist.
     pub fn files_beside(&self) -> BTreeSet<PathBuf> {
         let mut found = BTreeSet::new();
         for (path, file) in &self.files {
@@ -92,7 +92,7 @@ impl ManifestIndex {
         self.environments.insert(normal(path), names.collect());
     }
 
-    /// The keys that a generator in this folder gives, and whether these are all.
+    /// Returns the keys that a generator in this folder creates, and whether the list is complete.
     pub(super) fn generated_keys<'a>(&'a self, folder: &Path, generator: &'a Value) -> (Vec<&'a str>, bool) {
         let texts = |list: &str| fields::items(generator, list).iter().filter_map(Value::as_str);
         let literals = texts("/literals").filter_map(|literal| literal.split('=').next());
@@ -109,12 +109,12 @@ impl ManifestIndex {
         (keys, is_whole)
     }
 
-    /// The files that stay out of the artifact of the repository with this root, whose source has patterns of its own.
+    /// Returns the files excluded from the artifact of the repository with this root; `patterns` are from its source.
     pub(super) fn left_out(&self, root: &Path, patterns: &str) -> IgnoredPaths {
         let of_root = self.ignores.get(root).map_or("", String::as_str);
         let below = self.ignores.iter().filter(|(folder, _)| folder.as_path() != root && folder.starts_with(root));
         let of = |folder: &Path, text: &str| {
-            // A pattern that cannot be read leaves nothing out.
+            // An invalid pattern excludes nothing.
             let lines = text.lines().filter(|line| IgnoreRules::parse([*line]).is_ok());
             (folder.to_owned(), IgnoreRules::parse(lines).unwrap_or_default())
         };
@@ -242,7 +242,7 @@ fn reduced(object: &Value) -> Value {
     }
     for data in ["data", "stringData"].into_iter().filter(|_| has_values(object)) {
         if let Some(values) = object.get(data).and_then(Value::as_object) {
-            // The keys alone tell which variables have a value.
+            // The keys are enough to know which variables have a value.
             keep(data, values.keys().map(|key| (key.clone(), Value::Null)).collect());
         }
     }

@@ -129,7 +129,7 @@ impl<'a> VariableSearch<'a> {
     /// Checks the documents that a Kustomization applies, including its Kustomizations in their applied form.
     fn check_documents(&mut self, place: DocumentPlace<'a>, kustomization: &Value, depth: usize) {
         self.reached.insert(place.id());
-        // Its text tells whether it was seen: with other patches it is another one.
+        // Compare the whole text, because a Kustomization with other patches must be checked again.
         if depth > MAX_DEPTH || is_partial(kustomization) || !self.seen.insert(kustomization.to_string()) {
             return;
         }
@@ -178,7 +178,7 @@ impl<'a> VariableSearch<'a> {
     }
 }
 
-/// The patterns of the source of a Kustomization, where it is among the files.
+/// Returns the patterns of the source of a Kustomization, if the source is among the files.
 fn ignored_by_source<'a>(index: &'a ManifestIndex, kustomization: &Value) -> &'a str {
     let source = |field: &str| fields::text(kustomization, field);
     let namespace = fields::some_text(kustomization, "/spec/sourceRef/namespace").or(fields::namespace(kustomization));
@@ -203,7 +203,7 @@ fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSe
     for source in fields::items(kustomization, "/spec/postBuild/substituteFrom") {
         let (kind, name) = (fields::kind(source), fields::text(source, "/name"));
         let mut is_whole = false;
-        // Several clusters may have objects of this name, and which one is meant is not known: what one of them has is known.
+        // Several clusters may have an object of this name. The right one is unknown, so the keys of all count.
         for (path, document) in index.documents_by_path() {
             let object = &document.object;
             if fields::kind(object) == kind && fields::name(object) == name {

@@ -111,7 +111,7 @@ fn a_template_that_fails_is_placed_in_the_spec_with_its_input_set() {
 
 #[test]
 fn all_causes_are_found_among_all_objects_as_well() {
-    // Causes that are looked for only in the object that was asked about.
+    // Causes that are found only in the requested object.
     let only_asked = ["ObjectMissing", "InProgress"];
     for Row { subject, others, reason, object, .. } in rows() {
         let is_flux = kinds::of(fields::group(&subject), fields::kind(&subject)).is_some();
@@ -141,7 +141,7 @@ fn texts(subject: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_source_that_fails_says_what_is_still_worked_with_and_a_refusal_names_its_object() {
+fn a_failing_source_shows_its_last_artifact_and_a_refusal_names_its_object() {
     let artifact = json!({"revision": "main@sha1:old", "lastUpdateTime": "2025-12-01T00:00:00Z"});
     let failed = with(git("GitOperationFailed", &clone("no such host")), "/status/artifact", artifact);
     let reported = explain(&failed, &[]).cause.unwrap();
@@ -184,7 +184,7 @@ fn an_unknown_cause_lists_the_causes_that_were_ruled_out() {
 }
 
 #[test]
-fn one_cause_takes_down_all_that_waits_for_it() {
+fn a_cause_affects_everything_that_waits_for_it() {
     let chain = (1..=140).map(|n| {
         let on = if n == 1 { "root".to_owned() } else { format!("k{}", n - 1) };
         let text = format!("dependency 'apps/{on}' is not ready");
@@ -218,7 +218,7 @@ fn a_missing_controller_is_never_ready() {
     let all = everything([ready("a"), ready("b"), controller("source-controller", 1, 1, json!([]))]);
     assert_eq!((all.failing, all.causes.len()), (2, 1), "{all:#?}");
     assert_eq!(all.causes[0].cause.reason, Reason::ControllerMissing);
-    // Without any Deployment of Flux somebody else reconciles: what is observed is.
+    // Without any Deployment of Flux, an observed object must be reconciled from outside of the cluster.
     let other = deployment("other", json!({}));
     assert!(everything([ready("a"), other.clone()]).well);
     let missing_controller = with(ready("a"), "/metadata/generation", 2.into());
@@ -226,7 +226,7 @@ fn a_missing_controller_is_never_ready() {
 }
 
 #[test]
-fn a_cluster_is_asked_one_list_a_kind_and_no_request_an_object() {
+fn a_cluster_gets_one_list_per_kind_and_no_request_per_object() {
     let snapshot = Snapshot::of_cluster();
     let all = overview(&snapshot, None, NOW.parse().unwrap());
     assert!(all.well && all.total == 0);
@@ -244,7 +244,7 @@ fn applying(owner: Value, ids: &[&str]) -> Value {
 }
 
 #[test]
-fn a_workload_of_a_green_owner_is_found_by_its_inventory_and_grouped_with_what_else_it_takes_down() {
+fn a_failing_workload_of_a_ready_owner_is_found_by_its_inventory_and_grouped_by_cause() {
     let crashing = pod(json!({}), waiting("CrashLoopBackOff", "back-off"));
     let green = applying(ks("green", "", "Applied revision: main"), &["apps_web_apps_Deployment"]);
     let all = everything([green.clone(), deployment("web", json!({})), crashing.clone()]);
