@@ -1,4 +1,4 @@
-//! Another spec for the instance in the cluster, carried out by the operator or by this process.
+//! Changes the spec of the instance in the cluster, through the operator or in this process.
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
@@ -22,7 +22,7 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, can_ask, check_consent, c
 use crate::terminal::progress::ProgressMode;
 use crate::terminal::{CliError, Exit};
 
-/// Options of carrying out a change that the user has agreed to.
+/// Options for a change that the user has agreed to.
 pub struct SpecChange<'a> {
     pub in_process: &'a InProcessArgs,
     pub confirm: &'a ConfirmArgs,
@@ -40,11 +40,12 @@ pub enum Reconciler {
 }
 
 impl SpecChange<'_> {
-    /// Asks whether to do `what`, which is refused beside a running operator as it would be later, and without one unless it
-    /// is done here. `words` are those of the command. Returns `None` for a dry run, which has nothing more to do.
+    /// Asks whether to do `what`, and returns the process that carries it out; `None` for a dry run, which ends here.
+    /// `words` are the words of the command line.
     ///
     /// # Errors
-    /// The user declines, or cannot be asked.
+    /// The user declines, or cannot be asked. With `--in-process` an operator is running; without it, neither an
+    /// operator nor this process would carry the change out.
     pub async fn agree(
         &self,
         session: &Session<'_>,
@@ -60,7 +61,7 @@ impl SpecChange<'_> {
             refuse_beside_running_operator(session, self.in_process, target, &line).await?;
         }
         let context = session.cluster.endpoint.context.as_deref();
-        // A dry run asks nothing. It is refused where the run would be.
+        // A dry run never asks for confirmation, but is refused where the run would be.
         check_consent(shell, self.confirm, context, what)?;
         if dry_run {
             // Only a run from here asks about losses; an operator does not ask.
@@ -74,7 +75,7 @@ impl SpecChange<'_> {
             true => Reconciler::ThisProcess,
             false => self.reconciler(session, target, &line).await?,
         };
-        // A single question covers both, because a change that nothing carries out is not wanted.
+        // The question covers the change and the run from here, because a change that nothing carries out is useless.
         let what = match reconciler {
             Reconciler::ThisProcess if !self.in_process.in_process => {
                 format!("{what}, from this terminal because the cluster has no operator")
@@ -85,11 +86,12 @@ impl SpecChange<'_> {
         Ok(Some(reconciler))
     }
 
-    /// Returns what carries the change out, before anything is stored: an operator that is installed later would carry out
-    /// a stored spec unexpectedly.
+    /// Returns the process that carries the change out. This is decided before anything is stored, because an operator
+    /// that is installed later would carry out a stored spec unexpectedly.
     ///
     /// # Errors
-    /// Nothing would, and neither the configuration nor a terminal lets this process do it.
+    /// No operator would carry it out. This process does so only if no operator is installed, and the configuration or
+    /// a terminal allows it.
     async fn reconciler(&self, session: &Session<'_>, target: &Target, line: &str) -> Result<Reconciler, CliError> {
         let coverage = session.operator_coverage(target).await?;
         let is_here = session.shell.config().in_process || can_ask(session.shell);
@@ -102,11 +104,11 @@ impl SpecChange<'_> {
         Err(refused_without_operator(session, target, self.verb, &coverage, &format!("{line} --in-process")))
     }
 
-    /// Writes the spec over that of `live`, has it reconciled, and waits unless told otherwise. `says` is the new state in
-    /// a sentence about the instance: `has the spec of v2.8.8`.
+    /// Replaces the spec of `live`, has it reconciled, and waits unless `wait` is false. `says` describes the new state
+    /// of the instance in the status line: `has the spec of v2.8.8`.
     ///
     /// # Errors
-    /// Someone else wrote the instance since it was read; no operator is running to reconcile it; those of the run.
+    /// The instance was changed after it was read, or no operator is running to reconcile it; the errors of the run.
     pub async fn carry_out(
         &self,
         session: &Session<'_>,
@@ -153,7 +155,7 @@ impl SpecChange<'_> {
         let version = live.pointer("/metadata/resourceVersion");
         let annotations = annotations(live, new);
         let patch = json!([
-            // Only over the version on which the user has decided.
+            // The patch fails if the instance has changed since the user saw the plan.
             {"op": "test", "path": "/metadata/resourceVersion", "value": version},
             // `add` replaces what is there, and also works where there are no annotations yet.
             {"op": "add", "path": "/metadata/annotations", "value": annotations},
@@ -186,8 +188,7 @@ impl SpecChange<'_> {
         let mut request_patch = reconcile_patch(&token(jiff::Timestamp::now()), false, false);
         let spec =
             serde_json::to_value(new.spec).map_err(|e| CliError::failed("cannot write the spec").caused_by(&e))?;
-        // A merge patch keeps every field that it does not name, so fields that the new spec lacks have to be null in
-        // it.
+        // A merge patch keeps the fields that it does not name, so the fields that the new spec lacks have to be null.
         if let Some(change) = live.get("spec").and_then(|before| merge_diff(before, &spec)) {
             request_patch["spec"] = change;
         }

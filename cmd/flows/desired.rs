@@ -12,14 +12,14 @@ use serde_json::Value;
 use crate::output::table::short_revision;
 use crate::session::registries::SourceArgs;
 
-/// Builds the instance from the embedded distribution; `None` unless that gives the revision that was applied.
+/// Builds the instance from the embedded distribution; `None` if the result is not the applied revision.
 pub fn desired_of_embedded(instance: &Value) -> Option<Rc<[Value]>> {
     let applied = fields::some_text(instance, "/status/lastAppliedRevision")?;
     let is_of_artifact = fields::some_text(instance, "/spec/distribution/artifact").is_some();
     if is_of_artifact { None } else { built(instance, applied, &Distribution::embedded()).ok().map(Rc::from) }
 }
 
-/// Builds the instance locally if that is what was applied; otherwise returns why it cannot be compared.
+/// Builds the instance locally. Returns why it cannot be compared if the result is not the applied revision.
 pub async fn desired_objects(
     instance: &Value,
     named: Option<&Distribution>,
@@ -47,7 +47,7 @@ pub async fn desired_objects(
 fn built(instance: &Value, applied: &str, distribution: &Distribution) -> Result<Vec<Value>, String> {
     let typed = FluxInstance::from_object(instance.clone()).map_err(|e| e.to_string())?;
     let typed = CheckedInstance::check(typed).map_err(|e| e.to_string())?;
-    // It was applied, so it was allowed.
+    // The instance has been applied, so its minor version was allowed.
     let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
     let built = build(&typed, distribution, &options).map_err(|e| e.to_string())?;
     let revision = built.revision.to_string();

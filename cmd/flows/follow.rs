@@ -1,4 +1,4 @@
-//! Follows objects until they are ready or deleted, with intermediate changes, and the last state at the end.
+//! Follows objects until they are ready or deleted; reports changes on the way and the last state at the end.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -123,7 +123,7 @@ pub async fn request_and_follow(
     act: RequestKind<'_>,
     follow: &FollowArgs,
 ) -> Result<Exit, CliError> {
-    // A request to reconcile is stored in any case: it changes nothing that an operator which starts later would not do.
+    // A reconcile request is stored even without an operator: an operator that starts later would reconcile anyway.
     if act == RequestKind::Resume && follow.waits() && follow.dry_run().is_none() {
         for target in targets {
             refused_resume(session, target).await.map_or(Ok(()), Err)?;
@@ -189,8 +189,8 @@ pub async fn follow_sent(
     failed
 }
 
-/// Returns the error for an instance that no operator would reconcile, before it is resumed. An instance that does not exist has
-/// another error.
+/// Returns the error for resuming an instance that no operator would reconcile. A missing instance gets another error
+/// later.
 async fn refused_resume(session: &Session<'_>, target: &Target) -> Option<CliError> {
     if target.kind != instance_kind() {
         return None;
@@ -201,7 +201,7 @@ async fn refused_resume(session: &Session<'_>, target: &Target) -> Option<CliErr
     Some(refused_without_operator(session, target, "resume", &coverage, &here))
 }
 
-/// How the operator is missing; `None` where it runs, or where that cannot be seen at once.
+/// Returns how the operator is missing; `None` if it runs, or if that cannot be determined within [`HINT_LIMIT`].
 async fn missing_operator(session: &Session<'_>, target: &Target) -> Option<OperatorCoverage> {
     let limit = HINT_LIMIT.min(session.deadline.left());
     let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
@@ -223,15 +223,16 @@ pub fn uid_of(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
-/// A HelmRepository of type `oci` has no status (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
+/// Whether the object is a HelmRepository of type `oci`, which has no status
+/// (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
 fn is_static(object: &Value) -> bool {
     object["kind"] == "HelmRepository" && object["spec"]["type"] == "oci"
 }
 
 /// Time without any change before the controller of an object is checked.
-const UNTOUCHED: Duration = Duration::from_millis(900);
-/// Like [`UNTOUCHED`], if Flux may run outside the cluster.
-const UNTOUCHED_FROM_ELSEWHERE: Duration = Duration::from_secs(15);
+const QUIET_TIME: Duration = Duration::from_millis(900);
+/// Like [`QUIET_TIME`], if Flux may run outside the cluster.
+const QUIET_TIME_OUTSIDE: Duration = Duration::from_secs(15);
 
 /// Whether the followed object shows activity.
 #[derive(Default)]
@@ -248,7 +249,8 @@ impl ControllerActivity {
         }
     }
 
-    /// Like [`ControllerActivity::note`], for an object to be deleted: the holders of other finalizers than Flux's are unknown.
+    /// Like [`ControllerActivity::note`], for an object that is being deleted. Other finalizers than Flux's do not
+    /// count, because their holders are unknown.
     fn note_leaving(&self, sign: &WaitEvent) {
         let is_flux = |name: &String| [FINALIZER, FLUX_FINALIZER].contains(&name.as_str());
         if matches!(sign, WaitEvent::Finalizers(list) if !list.is_empty() && list.iter().all(is_flux)) {
@@ -281,7 +283,8 @@ async fn missing_controller_error(
     with_missing_controller(session, followed, activity, error).await
 }
 
-/// Like [`missing_controller_error`], for an object that is being deleted and has a finalizer that no controller will remove.
+/// Like [`missing_controller_error`], for an object that is being deleted and has a finalizer that no controller will
+/// remove.
 async fn stuck_finalizer_error(
     session: &Session<'_>,
     followed: &FollowedObject,
@@ -302,17 +305,17 @@ async fn with_missing_controller(
     activity: &ControllerActivity,
     error: CliError,
 ) -> CliError {
-    // The first sign is the object as it was found: silence counts from there.
+    // The first event is the object as it was found, so the quiet time starts there.
     activity.first.notified().await;
     let before = activity.count.get();
-    tokio::time::sleep(UNTOUCHED).await;
-    // A controller is working, even if no Deployment shows it.
+    tokio::time::sleep(QUIET_TIME).await;
+    // Any further event means that a controller is working, even if no Deployment shows it.
     if activity.count.get() == before
         && let Ok(Ok(Some(MissingController { cause, is_certain }))) =
             timeout(HINT_LIMIT, find_missing_controller(session, &followed.target)).await
     {
         if !is_certain {
-            tokio::time::sleep(UNTOUCHED_FROM_ELSEWHERE).await;
+            tokio::time::sleep(QUIET_TIME_OUTSIDE).await;
         }
         // The object has changed in the meantime, so a controller is at work.
         if activity.count.get() != before {
@@ -349,7 +352,7 @@ fn words(targets: &[Target]) -> String {
     }
 }
 
-/// A watch without a time-out is ended by an interrupt; timers have a maximum.
+/// In place of no time-out, because timers have a maximum. An interrupt ends such a watch.
 const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Prints every change of the objects on stdout until an interrupt, the time-out, or the deletion of all of them.
@@ -363,7 +366,7 @@ pub async fn watch(session: &Session<'_>, followed: &[FollowedObject]) -> Result
         if session.shell.global().timeout.is_none() {
             wait.deadline = Instant::now() + NO_END;
         }
-        let nobody_reads = Notify::new();
+        let output_closed = Notify::new();
         let print = |sign: WaitEvent| {
             let line = match sign {
                 WaitEvent::Condition(condition) => condition.to_string(),
@@ -373,12 +376,12 @@ pub async fn watch(session: &Session<'_>, followed: &[FollowedObject]) -> Result
             };
             session.shell.print(&format!("{key}: {}\n", one_line(&line)));
             if session.shell.output_is_lost() {
-                nobody_reads.notify_one();
+                output_closed.notify_one();
             }
         };
         let result = tokio::select! {
             result = wait.observe(print) => result,
-            () = nobody_reads.notified() => Ok(()),
+            () = output_closed.notified() => Ok(()),
         };
         match result {
             Ok(()) | Err(WaitError::TimedOut(_)) => Ok(()),
@@ -390,7 +393,7 @@ pub async fn watch(session: &Session<'_>, followed: &[FollowedObject]) -> Result
     all_or_error(session, failed, followed.len(), "there any more")
 }
 
-/// Shows how Flux's controllers start, as long as it is polled.
+/// Shows the progress of Flux's controllers; never returns.
 async fn show_components(session: &Session<'_>, namespace: &str, progress: &RefCell<Progress>) -> Infallible {
     let mut rollout = Rollout::new(&session.cluster, namespace);
     // Without the right to read Deployments or pods, the instance's conditions are still shown.
@@ -412,7 +415,7 @@ pub fn state_of(status: Status) -> State {
     }
 }
 
-/// Follows an object until it, or the one with the UID if it is known, is deleted.
+/// Follows an object until it is deleted. If its UID is known, a later object with the same name does not count.
 ///
 /// # Errors
 /// It still exists at the deadline; the error names the finalizers.
@@ -427,6 +430,7 @@ pub async fn until_gone(session: &Session<'_>, followed: &FollowedObject, mode: 
         show(&progress, &key, &sign);
     });
     let result = tokio::select! {
+        // Check the deletion itself before reporting a missing controller.
         biased;
         result = gone => result,
         error = stuck_finalizer_error(session, followed, &activity) => {
@@ -461,7 +465,7 @@ pub async fn until_created(
     }
 }
 
-/// Turns the errors of several objects into one.
+/// Reports the errors of several objects and returns an error that counts them.
 pub fn all_or_error(
     session: &Session<'_>,
     mut failed: Vec<CliError>,
@@ -470,7 +474,7 @@ pub fn all_or_error(
 ) -> Result<Exit, CliError> {
     match (failed.len(), of) {
         (0, _) => Ok(Exit::Done),
-        // The error of a single object needs no sum.
+        // A single object needs no count.
         (1, 1) => Err(failed.swap_remove(0)),
         (count, of) => {
             let exit = failed.first().map_or(Exit::Failed, CliError::exit);
@@ -516,13 +520,13 @@ fn show(progress: &RefCell<Progress>, key: &str, sign: &WaitEvent) {
     }
 }
 
-/// The kinds with expressions for the health of what they apply.
-const JUDGES: [&str; 2] = ["Kustomization", "HelmRelease"];
+/// Kinds whose spec has expressions that judge the health of the applied objects.
+const KINDS_WITH_HEALTH_CHECKS: [&str; 2] = ["Kustomization", "HelmRelease"];
 
 async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal: &str) -> CliError {
     let reference = target.reference();
     let judged = match &error {
-        WaitError::TimedOut(_) | WaitError::Failed { .. } if JUDGES.contains(&target.kind.kind) => {
+        WaitError::TimedOut(_) | WaitError::Failed { .. } if KINDS_WITH_HEALTH_CHECKS.contains(&target.kind.kind) => {
             health_checks(session, target).await
         }
         _ => vec![],
@@ -553,7 +557,7 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
     error.object(reference)
 }
 
-/// Evaluates the expressions by which a followed object judges what it applied; nothing where that cannot be read.
+/// Evaluates the health expressions of a followed object on the objects that it applied; empty if they cannot be read.
 async fn health_checks(session: &Session<'_>, target: &Target) -> Vec<JudgedObject> {
     let resource = target.kind.resource_type();
     let found = from_cluster::collect(&session.cluster, |snapshot| {
@@ -576,9 +580,9 @@ pub async fn suspended(session: &Session<'_>, target: &Target) -> CliError {
         .hint(format!("resume it with `{}`", resume_command(session, target).await))
 }
 
-/// The command line that resumes an object, in this process where no operator would run afterwards.
+/// Returns the command line that resumes an object; with `--in-process` for an instance without a running operator.
 pub async fn resume_command(session: &Session<'_>, target: &Target) -> String {
-    // `resume` runs the reconciliation of an instance only.
+    // `resume` reconciles in this process only for an instance.
     let in_process = target.kind == instance_kind() && missing_operator(session, target).await.is_some();
     let flag = if in_process { " --in-process" } else { "" };
     session.command(&format!("resume {}{flag}", target.words()), &target.namespace)

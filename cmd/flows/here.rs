@@ -22,7 +22,7 @@ use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::progress::ProgressMode;
 use crate::terminal::{CliError, Exit};
 
-/// How an instance is reconciled here.
+/// Options for reconciling an instance in this process.
 pub struct ReconcileHere<'a> {
     pub in_process: &'a InProcessArgs,
     pub distribution: &'a DistributionArgs,
@@ -48,7 +48,8 @@ pub async fn reconcile_instance(
     let request = RunRequest { session, mode: work.mode, target, verb: "reconcile", again: &again, without: &without };
     let mut options = run_in_process::options(work.in_process, work.distribution);
     options.wait = work.wait;
-    // The request is written also when we answer it: the status then says which request it is about.
+    // This process answers the request itself. It is still written, so that the status names the request that was
+    // handled.
     options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), work.force, false));
     let run = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
@@ -82,14 +83,14 @@ pub async fn dry_run(
     check_losses(request, confirm, &plan).map(|()| Exit::Done)
 }
 
-/// How a manifest is applied here.
+/// Options for applying a manifest in this process.
 pub struct ApplyHere<'a> {
     pub in_process: &'a InProcessArgs,
     pub distribution: &'a DistributionArgs,
     pub confirm: &'a ConfirmArgs,
     pub mode: ProgressMode,
     pub wait: bool,
-    /// Take fields over that other tools set.
+    /// Whether to take over fields that other tools set.
     pub force_conflicts: bool,
     /// The command line that leaves the work to an operator.
     pub without: &'a str,
@@ -118,10 +119,10 @@ pub async fn apply_instance(
     reconcile_here(&request, options, work.confirm, run).await
 }
 
-/// How an instance is uninstalled here.
+/// Options for uninstalling an instance in this process.
 pub struct UninstallHere<'a> {
     pub in_process: &'a InProcessArgs,
-    /// Keep the definitions of Flux's kinds and all their objects.
+    /// Whether to keep the definitions of Flux's kinds and all their objects.
     pub keep_crds: bool,
     pub mode: ProgressMode,
 }
@@ -129,7 +130,7 @@ pub struct UninstallHere<'a> {
 /// Uninstalls Flux and deletes its instance.
 ///
 /// # Errors
-/// As [`clean_up_here`]; or what is still there.
+/// As [`clean_up_here`]; also if objects remain.
 pub async fn uninstall_instance(
     session: &Session<'_>,
     target: &Target,

@@ -13,9 +13,9 @@ const NAMED: usize = 3;
 /// Formats an impact: severe consequences one by one, others counted; `all` names every object.
 pub fn impact_text(impact: &Impact, all: bool) -> String {
     let mut lines = vec![impact.summary.clone()];
-    let is_painful = |entry: &&ImpactEntry| entry.concern < Concern::Reconciler;
-    let (painful, others): (Vec<_>, Vec<_>) = impact.deleted.iter().partition(|entry| is_painful(entry));
-    lines.extend(painful.iter().map(|entry| line(entry)));
+    let is_severe = |entry: &&ImpactEntry| entry.concern < Concern::Reconciler;
+    let (severe_entries, others): (Vec<_>, Vec<_>) = impact.deleted.iter().partition(|entry| is_severe(entry));
+    lines.extend(severe_entries.iter().map(|entry| line(entry)));
     if all {
         lines.extend(others.iter().map(|entry| line(entry)));
     } else if !others.is_empty() {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_painful_is_named_and_the_others_are_counted() {
+    fn severe_consequences_are_named_and_others_are_counted() {
         let id = |kind: &str, name: &str| ObjectId::new("", kind, Some("apps"), name);
         let entry = |kind: &str, name: &str, concern: Concern, says: &str| ImpactEntry {
             object: id(kind, name),

@@ -3,7 +3,8 @@
 //! ```text
 //! folder ─► list of files ─► several at once: read, migrated ─► in their order: given to the command, dropped
 //! ```
-//! No text is kept: a repository may be larger than the memory. A text that does not name Flux is not parsed.
+//! File contents are not kept, because a repository may be larger than the memory. A text that does not mention Flux is
+//! not parsed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub use rewrite::write;
 
 /// Extensions of manifests in a folder, unless `--extensions` names others.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
-/// Files that are looked at at the same time, at most; so many texts are in memory.
+/// Limit for files that are read at the same time, and so for texts in memory.
 const MOST_AT_ONCE: usize = 8;
 
 /// A file with its migration.
@@ -137,7 +138,7 @@ impl SkippedFiles {
     }
 }
 
-/// Returns the newest patch of a minor version (`2.8`), or one version (`2.8.3`); the newest version without a word.
+/// Returns the newest patch of a minor version (`2.8`), or one version (`2.8.3`); without `word` the newest version.
 fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxVersion, CliError> {
     let versions = distribution.versions();
     let wanted = word.map(|word| word.trim_start_matches('v').trim_end_matches(".x"));
@@ -285,7 +286,7 @@ async fn warn_of_unread(
 /// Reads the files beside manifests that say which variables have values and which files are in an artifact.
 pub async fn read_beside(index: &mut ManifestIndex, shell: &Shell) -> Result<(), CliError> {
     for path in index.files_beside() {
-        // Most of them do not exist, and one that cannot be read tells nothing.
+        // Most of these files do not exist, and an unreadable one is ignored.
         if path.is_file()
             && let Ok(text) = read(&path, shell).await?
         {
@@ -302,13 +303,13 @@ async fn read(path: &Path, shell: &Shell) -> Result<Result<String, yaml::YamlErr
     shell.read_input(&path.display().to_string(), open).await
 }
 
-/// Reads a file to search it; parts that are not text are replaced.
+/// Reads a file for a search; bytes that are not text are replaced.
 fn searchable(path: &Path) -> Result<String, yaml::YamlError> {
     let bytes = read_at_most(path, yaml::MAX_INPUT_BYTES as u64).map_err(yaml::YamlError::Read)?;
     Ok(yaml::decode(bytes.clone()).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Migrates one text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
+/// Migrates one text. `--extensions` may select templates, so texts that are not YAML are then edited line by line.
 fn migrated(versions: &StoredVersions, text: &str, edits_lines: bool) -> Result<MigratedText, yaml::YamlError> {
     match versions.migrate(text) {
         Err(yaml::YamlError::Syntax { .. }) if edits_lines => Ok(versions.migrate_lines(text)),
@@ -339,7 +340,7 @@ impl FileChanges {
         let path = &self.path;
         let mut edits = String::new();
         for Edit { line, object, from, to } in &self.edits {
-            // A name may hold a line end, and would look like a line of its own.
+            // A name may contain a line end, and would look like another line of output.
             edits.push_str(&on_one_line(&format!("{path}:{line}: {object}: {from} → {to}")));
             edits.push('\n');
         }

@@ -1,4 +1,4 @@
-//! Shared by the commands for the operator itself: its image, and its errors in the user's words.
+//! Parts shared by the commands for the operator: its image, and its errors as messages for the user.
 
 use flux_operator::inspect::diagnose::next_step::NextStep;
 use flux_operator::k8s::ObjectId;
@@ -94,8 +94,8 @@ pub fn report_unwatched(
     Ok(Exit::Done)
 }
 
-/// Refuses a command that would store something and wait, where no operator is running to reconcile it: an operator that is installed
-/// later would carry it out unexpectedly. `here` is the command line that does the operator's work.
+/// Returns the error for a command that would store something and wait while no operator is running. An operator that
+/// is installed later would carry it out unexpectedly. `here` is the command line that does the operator's work.
 pub fn refused_without_operator(
     session: &Session<'_>,
     target: &Target,
@@ -110,8 +110,9 @@ pub fn refused_without_operator(
         .hint(command_without_operator(session, coverage, "do it from here", here))
 }
 
-/// Returns the next step for an instance without an operator: a command line that does its work here, unless a stalled
-/// operator could continue at any moment.
+/// Returns the next step for an instance without an operator: the command line `here`, which does its work in this
+/// process. A stalled operator could continue at any moment, so its next step is a restart, or `here` with
+/// `--force-in-process`.
 pub fn command_without_operator(
     session: &Session<'_>,
     coverage: &OperatorCoverage,

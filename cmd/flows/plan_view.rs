@@ -1,4 +1,4 @@
-//! A plan as text: the changed fields of each object and who set them, and diffs.
+//! Formats a plan as text: the changed fields of each object with their field managers, and diffs.
 
 use anstyle::{AnsiColor, Reset};
 use flux_operator::format::age::short_age;
@@ -100,7 +100,7 @@ pub fn screen(plan: &Plan, style: &Style) -> String {
     text + &sums(plan, style)
 }
 
-/// The objects that are pruned and those that stay, with the reasons.
+/// Formats the objects that are pruned and those that are kept, with the reasons.
 pub fn pruned(prune: &[PlannedPrune], style: &Style) -> String {
     let mut text = String::new();
     for prune in prune {
@@ -177,7 +177,8 @@ pub fn details(object: &PlannedObject, style: &Style) -> String {
     text
 }
 
-/// Formats the changed fields, each with who set it: all of them, or a handful with documentation in one line.
+/// Formats the changed fields with their field managers: all of them, or the first [`FIELDS_SHOWN`] with the
+/// documentation in one line.
 fn fields(changes: &[FieldChange], secret: bool, style: &Style) -> String {
     let (wording, meant): (Vec<_>, Vec<_>) =
         changes.iter().partition(|change| !style.all && is_documentation(&change.path));
@@ -194,7 +195,7 @@ fn fields(changes: &[FieldChange], secret: bool, style: &Style) -> String {
     text
 }
 
-/// Formats `spec.replicas: 3 → 1`, and below it who set the live value and when.
+/// Formats `spec.replicas: 3 → 1`, and below it the field manager and the time of the live value.
 fn field(change: &FieldChange, secret: bool, style: &Style) -> String {
     let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
     let (from, to) = (text(&change.from), text(&change.to));
@@ -212,7 +213,7 @@ fn field(change: &FieldChange, secret: bool, style: &Style) -> String {
     let whole = format!("{}: {from} → {to}", change.path);
     let (red, green) = (style.paint(AnsiColor::Red, &from), style.paint(AnsiColor::Green, &to));
     let mut text = match style.width {
-        // Values that do not fit beside their path are below it, one under the other.
+        // Values that do not fit beside their path go below it, on separate lines if necessary.
         Some(width) if 4 + whole.width() > width => {
             let values = format!("{from} → {to}");
             let path = format!("    {}:\n", change.path);
@@ -241,7 +242,7 @@ fn culprit(change: &FieldChange, now: Timestamp) -> Option<String> {
     })
 }
 
-/// Returns the length of the common start of long values, back to the start of a word.
+/// Returns the length of the common start of two values, cut back to the start of a word.
 fn same_start(from: &str, to: &str) -> usize {
     let common = from.chars().zip(to.chars()).take_while(|(a, b)| a == b).count();
     let parts = from.chars().take(common).enumerate().filter(|(_, c)| "/:@,\"".contains(*c));
@@ -265,7 +266,7 @@ pub fn json(plan: &Plan) -> Result<Value, CliError> {
     Ok(value)
 }
 
-/// A plan as JSON whose member `objects` names no values of secrets.
+/// Formats a plan as JSON, with the values of Secrets in `objects` masked.
 pub fn masked_json(plan: &impl Serialize) -> Result<Value, CliError> {
     let failed = |e: serde_json::Error| CliError::failed("cannot print the plan").caused_by(&e);
     let mut value = serde_json::to_value(plan).map_err(failed)?;
@@ -295,14 +296,14 @@ fn mask(object: &mut Value, with: impl Fn(&str, &str) -> &'static str) {
     }
 }
 
-/// Formats unified YAML diffs of all changes, with the same head and summary as [`screen`]; fields set by others
-/// precede each diff.
+/// Formats unified YAML diffs of all changes, with the same head and summary as [`screen`]. The field managers of an
+/// object's changes precede its diff.
 pub fn diffs(plan: &Plan, style: &Style) -> Result<String, CliError> {
     let text = head(plan, style) + &object_diffs(plan.objects.iter(), &plan.prune, style)?;
     Ok(text + &sums(plan, style))
 }
 
-/// The diffs of objects and of what is pruned.
+/// Formats the diffs of objects and of pruned objects.
 pub fn object_diffs<'p>(
     objects: impl Iterator<Item = &'p PlannedObject>,
     prune: &[PlannedPrune],
@@ -488,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_a_stack_of_objects_between_its_head_and_its_sums() {
+    fn a_plan_shows_its_objects_between_its_head_and_its_sums() {
         let expected = "Instance: flux-system/flux\nRevision: v2.9.3@sha256:a → v2.9.4@sha256:b\n\n\
             + create    StatefulSet/n/a\n\
             ~ configure Deployment/n/a\n    spec.replicas: 3 → 1\n      set by kubectl, 5m ago\n\
@@ -513,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn wording_is_one_line_and_of_the_fields_a_handful_is_shown() {
+    fn documentation_is_one_line_and_only_the_first_fields_are_shown() {
         let change = |path: String| FieldChange { path, from: Some(json!(1)), to: Some(json!(2)), owner: None };
         let wording = |count: usize| -> Vec<FieldChange> {
             let path = |n| format!("spec.versions[name=v1].schema.openAPIV3Schema.properties.p{n}.description");

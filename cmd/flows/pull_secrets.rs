@@ -8,7 +8,7 @@ use futures::future::join_all;
 use crate::flows::rights::{Right, when};
 use crate::session::Session;
 
-/// Reads of [`missing_pull_secrets`].
+/// Rights that [`missing_pull_secrets`] needs.
 pub const LOOKS_FOR_PULL_SECRETS: &[Right] = &[when("the instance names a pull secret", "get", "secrets")];
 
 /// Returns the missing Secrets that the instance needs at pull time; empty without the right to read Secrets.

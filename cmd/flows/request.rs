@@ -75,7 +75,7 @@ pub struct SentRequest {
 
 /// Sends the patch to every target, with limited concurrency; a dry run changes nothing and returns nothing.
 ///
-/// Failures of some objects are returned beside the others' success.
+/// Failures are returned beside the successful requests.
 pub async fn send(
     session: &Session<'_>,
     targets: &[Target],
@@ -100,7 +100,7 @@ pub async fn send(
         let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
         let prefix = if server_dry_run { "(server dry run) " } else { "" };
         match session.shell.has_structured_errors() {
-            // The same form as the progress of a run.
+            // JSON events have the same form as the progress of a run.
             true if session.shell.global().quiet => {}
             true => session.shell.event("requestStored", &json!({"object": target.id().to_string()})),
             false => {

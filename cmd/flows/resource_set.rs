@@ -31,7 +31,8 @@ pub fn options(in_process: &InProcessArgs, account: &SetAccountArgs) -> RunOptio
     options
 }
 
-/// Reads the one ResourceSet of a file; one without a namespace gets that of the command, or of the context.
+/// Reads the only ResourceSet of a file. Without a namespace it gets that of the command, of the context, or the
+/// default.
 pub async fn read(
     filename: &Path,
     context_namespace: Option<&str>,

@@ -1,11 +1,11 @@
-//! The rights of command lines: each command has rows that say what it asks of the API server, and when.
+//! The rights of command lines: each command has rows for its requests to the API server, with their conditions.
 //!
 //! ```text
 //! rows beside the command ─┐
 //! objects of the line ─────┴► Rights ──► rbac: Role per namespace, ClusterRole, a comment for each condition
 //! ```
-//! A row without a condition is used by every run. A row with one belongs to the larger set: whether a run uses it depends on
-//! the cluster, not on the command line.
+//! A row without a condition is used by every run. Whether a run uses a row with a condition depends on the cluster,
+//! not on the command line.
 
 use std::collections::BTreeMap;
 
@@ -37,20 +37,20 @@ pub const fn when(condition: &'static str, verbs: &'static str, resources: &'sta
     Right { verbs, resources, condition: Some(condition) }
 }
 
-/// In place of resources: the kind in question.
+/// Placeholder for the resource of the kind in question.
 pub const KIND: &str = "KIND";
-/// In place of resources: every kind of Flux and its operator.
+/// Placeholder for the resources of every kind of Flux and its operator.
 pub const FLUX: &str = "FLUX";
 
-/// Looks for an operator that watches the instance.
+/// Rights to look for an operator that watches the instance.
 pub const FINDS_OPERATOR: &[Right] = &[when("to tell whether an operator is running", "list", "deployments leases")];
-/// Compares an installation with what it should be: objects of the whole cluster.
+/// Rights to compare an installation with its expected state: objects of the whole cluster.
 pub const COMPARES_CLUSTER: &[Right] = &[
     always("list", "namespaces customresourcedefinitions"),
     always("list", "clusterroles clusterrolebindings"),
     when("a definition is removed, which takes its objects along", "list", FLUX),
 ];
-/// Compares an installation with what it should be: objects of its namespace.
+/// Rights to compare an installation with its expected state: objects of its namespace.
 pub const COMPARES_NAMESPACE: &[Right] = &[
     always("list", "serviceaccounts services resourcequotas deployments networkpolicies"),
     when("the instance has persistent storage", "list get", "persistentvolumeclaims"),
@@ -62,13 +62,13 @@ pub const COMPARES_NAMESPACE: &[Right] = &[
     when("the instance has a sync", "get list", FLUX),
     when("the instance pulls its distribution with a Secret", "get", "secrets"),
 ];
-/// Reads the objects of an instance's inventory: those of the whole cluster.
+/// Rights to read the objects in an instance's inventory: those of the whole cluster.
 pub const READS_INVENTORY_CLUSTER: &[Right] = &[when(
     "the inventory has such an object",
     "get list",
     "namespaces customresourcedefinitions clusterroles clusterrolebindings",
 )];
-/// Reads the objects of an instance's inventory: those of its namespace.
+/// Rights to read the objects in an instance's inventory: those of its namespace.
 pub const READS_INVENTORY_NAMESPACE: &[Right] = &[
     when(
         "the inventory has such an object",
@@ -78,13 +78,13 @@ pub const READS_INVENTORY_NAMESPACE: &[Right] = &[
     when("the inventory has such an object", "get list", FLUX),
 ];
 
-/// Follows an object until its controller has handled a request.
+/// Rights to follow an object until its controller has handled a request.
 pub const FOLLOWS: &[Right] =
     &[always("list", KIND), when("the controller has not answered at the first look", "watch get", KIND)];
 
-/// An overview of the cluster.
+/// Rights for an overview of the cluster.
 pub const OVERVIEW: &[Right] = &[always("get", "customresourcedefinitions"), always("list", "deployments")];
-/// The operator.
+/// Rights to read the state of the operator.
 pub const LOOKS_AT_OPERATOR: &[Right] =
     &[always("get", "leases"), when("no Deployment has the label of the operator", "get", "deployments")];
 
@@ -112,7 +112,7 @@ pub const JUDGES_LISTS: &[Right] = &[
     when("a container has failed", "get", "pods/log"),
     when("a pod has run out of memory", "list", "pods.metrics.k8s.io"),
 ];
-/// A Secret that an object refers to is looked for in its namespace.
+/// Rights to look for a Secret that an object refers to, in the namespace of the object.
 pub const EXPLAINS_SECRETS: &[Right] = &[when("a Secret is missing or invalid", "get", "secrets")];
 /// Rights to find the objects of all namespaces that refer to other objects.
 pub const FINDS_USERS: &[Right] = &[
@@ -127,20 +127,20 @@ pub const FINDS_USERS: &[Right] = &[
     when("the object has applied such objects", "get list", "deployments statefulsets"),
     when("the object has applied such objects", "get list", FLUX),
 ];
-/// Looks why nothing moves that a command waits for.
+/// Rights to explain why an awaited object does not change.
 pub const EXPLAINS_SILENCE: &[Right] = &[
     when("nothing moves for a while", "list", "deployments"),
     when("nothing moves for a while", "list watch", "events"),
 ];
 
-/// Rows under a condition of all of them.
+/// Adds a condition to the rows that have none.
 pub fn under(condition: &'static str, rows: &[Right]) -> Vec<Right> {
     rows.iter().map(|row| Right { condition: row.condition.or(Some(condition)), ..*row }).collect()
 }
 
 /// The rights of one command line, and under which condition each is used.
 pub struct Rights {
-    /// Of the flag, else of the context.
+    /// The namespace of the flag, else of the context.
     namespace: Option<String>,
     rights: BTreeMap<Permission, Option<&'static str>>,
 }
@@ -158,7 +158,7 @@ impl Rights {
         self.namespace.clone().unwrap_or_else(|| usual.to_owned())
     }
 
-    /// The namespace of an instance without one of its own, of the operator and of Flux.
+    /// Returns the namespace of the operator, of Flux, and of an instance that names none.
     pub fn flux_namespace(&self) -> String {
         self.namespace_or(DEFAULT_NAMESPACE)
     }
@@ -181,29 +181,30 @@ impl Rights {
         self.add(Some(namespace), None, &[], rows);
     }
 
-    /// Rows about single objects.
+    /// Adds rows about single objects.
     pub fn named(&mut self, namespace: Option<&str>, names: &[&str], rows: &[Right]) {
         self.add(namespace, None, names, rows);
     }
 
-    /// Rows about a kind, which [`KIND`] stands for; without names all of its objects.
+    /// Adds rows about the objects of a kind, all of them without names. [`KIND`] in a row stands for the kind.
     pub fn of_kind(&mut self, kind: &ResourceType, namespace: Option<&str>, names: &[&str], rows: &[Right]) {
         self.add(namespace.filter(|_| kind.namespaced), Some(kind), names, rows);
     }
 
-    /// Rows about the FluxInstance of a name.
+    /// Adds rows about the FluxInstance with this name.
     pub fn instance(&mut self, name: &str, rows: &[Right]) {
         let namespace = self.flux_namespace();
         self.of_kind(&instance_kind().resource_type(), Some(&namespace), &[name], rows);
     }
 
-    /// Rows about the ResourceSet of a name.
+    /// Adds rows about the ResourceSet with this name.
     pub fn resource_set(&mut self, name: &str, rows: &[Right]) {
         let namespace = self.flux_namespace();
         self.of_kind(&resource_set_kind().resource_type(), Some(&namespace), &[name], rows);
     }
 
-    /// The operator's work on a ResourceSet; the kinds of its objects are in its templates.
+    /// Adds the rights for the operator's work on a ResourceSet. Rights on its objects are missing, because their kinds
+    /// are only in its templates.
     pub fn run_set_in_process(&mut self) {
         let namespace = self.flux_namespace();
         self.in_namespace(&namespace, SET_INPUTS);
@@ -219,7 +220,7 @@ impl Rights {
         self.everywhere(FINDS_OPERATOR);
     }
 
-    /// Rows about the objects of a command line; those that are named by their kind only are listed first.
+    /// Adds rows about the objects of a command line. If it names only kinds, their objects have to be listed first.
     pub fn wanted(&mut self, wanted: &ObjectSelection, rows: &[Right]) {
         match wanted {
             ObjectSelection::Objects(objects) => {
@@ -238,7 +239,7 @@ impl Rights {
         }
     }
 
-    /// Reads objects of the kind that a word means, by name or all of them.
+    /// Adds the rights to read objects of the kind that a word means, by name or all of them.
     ///
     /// # Errors
     /// Usage: the rights of a kind that only the cluster knows cannot be printed.
@@ -246,10 +247,10 @@ impl Rights {
         self.reads_by(word, names, if names.is_empty() { always("list", KIND) } else { always("get", KIND) })
     }
 
-    /// The same, under a condition.
+    /// Like [`Rights::reads`], under a condition.
     ///
     /// # Errors
-    /// As of [`Rights::reads`].
+    /// As [`Rights::reads`].
     pub fn reads_if(&mut self, condition: &'static str, word: &str, names: &[&str]) -> Result<(), CliError> {
         self.reads_by(word, names, when(condition, "get", KIND))
     }
@@ -264,9 +265,9 @@ impl Rights {
         Ok(())
     }
 
-    /// A list that is printed: by name or whole, and again whenever something changes.
+    /// Adds the rights to list a kind, by name or as a whole, and to watch it.
     pub fn list(&mut self, kind: &ResourceType, namespace: Option<&str>, names: &[&str], watch: bool) {
-        // Names are looked for in a list where the namespace is not known.
+        // In an unknown namespace, names are looked up in a list.
         let is_get = !names.is_empty() && namespace.is_some();
         self.of_kind(
             kind,
@@ -279,40 +280,41 @@ impl Rights {
         }
     }
 
-    /// Every kind of Flux that passes.
+    /// Adds rows about every kind of Flux that `keeps` accepts.
     pub fn flux_kinds(&mut self, namespace: Option<&str>, keeps: impl Fn(&FluxKind) -> bool, rows: &[Right]) {
         for kind in FLUX_KINDS.iter().filter(|kind| keeps(kind)) {
             self.of_kind(&kind.resource_type(), namespace, &[], rows);
         }
     }
 
-    /// The work of the operator, whose own table says why it needs each right.
+    /// Adds the rights for the operator's work, with the reasons from the operator's own table.
     pub fn run_in_process(&mut self) {
         let namespace = self.flux_namespace();
         self.explained(rights_of_run(&namespace));
         self.everywhere(FINDS_OPERATOR);
     }
 
-    /// Rights that another table gives conditions for.
+    /// Adds rights whose conditions come from another table.
     pub fn explained(&mut self, rights: impl IntoIterator<Item = (Permission, &'static str)>) {
         for (permission, condition) in rights {
             self.insert(permission, Some(condition));
         }
     }
 
-    /// Rows about each object that runs an operator; roles and bindings take rights over others as well.
+    /// Adds rows about each object that an operator consists of. Its roles and bindings also need [`Rights::grants`].
     pub fn operator(&mut self, params: &OperatorParams, rows: &[Right]) {
         for object in manifests(params) {
             let id = ObjectId::of(&object);
             let Some(kind) = kinds::resource_type_of(&id.group, &id.kind) else { continue };
-            // Others use these as well.
+            // Other programs use namespaces and definitions too.
             let is_shared = ["Namespace", "CustomResourceDefinition"].contains(&id.kind.as_str());
             let rows = if is_shared { under("the object is not as it has to be", rows) } else { rows.to_vec() };
             self.of_kind(&kind, id.namespace(), &[&id.name], &rows);
         }
     }
 
-    /// Rights over the roles and bindings that run an operator: making a role that allows more than the user may takes `escalate`.
+    /// Adds the rights over the roles and bindings of an operator. A role that allows more than its author may do needs
+    /// `escalate`.
     pub fn grants(&mut self, params: &OperatorParams) {
         for object in manifests(params) {
             let id = ObjectId::of(&object);
@@ -359,14 +361,14 @@ impl Rights {
         }
     }
 
-    /// Adds a right. It loses its condition when any row uses it without one.
+    /// Adds a right. If any row uses it unconditionally, it has no condition.
     fn insert(&mut self, permission: Permission, condition: Option<&'static str>) {
         let known = self.rights.entry(permission).or_insert(condition);
         *known = known.and(condition);
     }
 }
 
-/// Reads the objects that words name, of any kind; without a name all of their kinds.
+/// Adds the rights to read the objects that words name, or all objects of the kinds that they name.
 ///
 /// # Errors
 /// Those of the words.

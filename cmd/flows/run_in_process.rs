@@ -56,7 +56,7 @@ pub struct InProcessArgs {
 }
 
 impl InProcessArgs {
-    /// Refuses `--in-process` for a kind that another controller than the operator works on.
+    /// Refuses `--in-process` for a kind that the operator does not reconcile.
     ///
     /// # Errors
     /// Usage.
@@ -89,7 +89,7 @@ impl DistributionArgs {
         PlanOptions { strict: self.strict, allow_unknown_minor: self.allow_unknown_minor, ..PlanOptions::default() }
     }
 
-    /// Returns the distribution of the flag, opened now; without the flag, that of the instance, which the run fetches.
+    /// Opens the distribution of the flag. Without the flag, the run fetches the distribution of the instance.
     pub async fn open(&self, shell: &Shell) -> Result<Box<dyn Distributions>, CliError> {
         match &self.source.distribution {
             Some(_) => Ok(Box::new(self.source.open(shell, None).await?)),
@@ -126,8 +126,9 @@ impl Distributions for VerifiedFetcher {
     }
 }
 
-/// Whether this process does the operator's work: a flag says so; or there is no operator, and the configuration says so or the
-/// person at the terminal agrees. A script without either gets an error of its command that names the flag to add.
+/// Whether this process does the operator's work. It does so with the flag, or without an operator if the configuration
+/// says so or the person at the terminal agrees. A script with neither gets an error from its command, which names the
+/// flag to add.
 ///
 /// # Errors
 /// The lookup fails, or the answer cannot be read.
@@ -196,7 +197,7 @@ pub fn options(args: &InProcessArgs, distribution: &DistributionArgs) -> RunOpti
     )));
     if let Some(lease) = &mut options.lease {
         lease.force = args.force_in_process;
-        // A run from another terminal ends soon, and the lease of a killed one expires.
+        // Wait out the lease: a run from another terminal ends soon, and the lease of a killed run expires.
         lease.wait = lease.duration + Duration::from_secs(5);
     }
     options.force = args.force_in_process;
@@ -205,7 +206,7 @@ pub fn options(args: &InProcessArgs, distribution: &DistributionArgs) -> RunOpti
 }
 
 /// Limit for an interrupted run to write its status and release the lease.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
 
 /// A run of the core from this terminal.
 pub struct RunRequest<'a> {
@@ -232,7 +233,7 @@ impl RunRequest<'_> {
                 let hint = format!("let the operator reconcile with `{}`, or add --force-in-process", self.without);
                 refused(self.session, &self.key()).cause(format!("an operator is running: {operator}")).hint(hint)
             }
-            // The lookup finds similar objects.
+            // This lookup names similar objects in its error.
             ReconcileError::InstanceGone { .. } => self.missing(error).await,
             // An apply may create the object, so only its namespace is missing.
             _ if is_namespace_missing(error) && self.verb == "apply" => {
@@ -256,7 +257,8 @@ impl RunRequest<'_> {
 /// Runs the core: `work` gets the options and a listener. Ctrl-C, SIGTERM and the deadline end it in an orderly way.
 ///
 /// # Errors
-/// 130 when interrupted, with the work that continues and how to resume. The caller reports how the core ended.
+/// 130 when interrupted and 7 at the deadline, with the work that was done and how to resume. The caller reports an
+/// error of the core.
 async fn run_with_deadline<T>(
     request: &RunRequest<'_>,
     mut options: RunOptions,
@@ -266,7 +268,7 @@ async fn run_with_deadline<T>(
     let key = request.key();
     let (stop, interrupts) = interrupt::channel();
     options.interrupts = interrupts;
-    // Earlier than the deadline, so that there is time to record that the objects are not ready.
+    // Health checks end before the deadline, which leaves time to record that the objects are not ready.
     let left = session.deadline.left();
     let reserve = (left / 10).min(Duration::from_secs(2));
     options.health_deadline = Some(session.deadline.instant() - reserve);
@@ -293,13 +295,13 @@ async fn run_with_deadline<T>(
                 stop.send_replace(Some(Interrupt::Stop(why)));
                 // The run waits for answers in flight, writes its status and releases the lease; a second Ctrl-C skips
                 // that.
-                let hard_end = if by_user { Instant::now() + LAST_WORDS } else { session.deadline.instant() };
+                let hard_end = if by_user { Instant::now() + INTERRUPT_GRACE } else { session.deadline.instant() };
                 let ended = tokio::select! {
                     result = timeout_at(hard_end, &mut run) => result.ok(),
                     () = interrupted() => None,
                 };
                 match ended {
-                    // It was complete anyway.
+                    // The run completed before it noticed the deadline.
                     Some(Ok(result)) if !by_user => Ok(Ok(result)),
                     other => {
                         Err((by_user, listener.done_until(stage, session.shell.interruption().has_written()), other))
@@ -313,7 +315,7 @@ async fn run_with_deadline<T>(
         Ok(result) => return Ok(result),
         Err(stopped) => stopped,
     };
-    // The failure says more than the time that ran out.
+    // The run failed for another reason, which explains more than the deadline.
     if let Some(Err(error)) = ended
         && !by_user
         && !matches!(error, ReconcileError::Stopped(_))
@@ -354,7 +356,7 @@ pub async fn reconcile_here(
         options.consent = Consent::Nothing;
     }
     let mut renewed = None;
-    // Each refusal names what it is about, and the next run may be refused for something else.
+    // The next run may be refused for another loss, so each refusal is confirmed separately.
     loop {
         let session = renewed.as_ref().unwrap_or(request.session);
         let request = RunRequest { session, ..*request };
@@ -400,7 +402,7 @@ fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
 const LOSE: &str = "lose this";
 const LOSE_CUSTOM_RESOURCES: &str = "delete these custom resources with their definitions";
 
-/// Refuses a dry run for the same lack of agreement for which [`reconcile_here`] would refuse the run from here.
+/// Refuses a dry run where [`reconcile_here`] would refuse the run for lack of agreement.
 ///
 /// # Errors
 /// 1 when something would be lost, the flags do not agree to it, and there is no terminal to ask on.
@@ -429,7 +431,7 @@ fn losses(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> Vec<Stri
 /// Asks, in a protected context, before storing an instance for which its operator would prune objects or downgrade.
 ///
 /// # Errors
-/// 1 when the user declines, and as `plan` when the losses are unknown: nothing was stored.
+/// 1 when the user declines; the error of `plan` when the losses are unknown. Nothing is stored in either case.
 pub async fn agree_to_store(
     session: &Session<'_>,
     manifest: &InstanceManifest,
@@ -445,7 +447,7 @@ pub async fn agree_to_store(
     let target = Target::of_instance(&manifest.instance);
     let plan = match plan(session, &target, Some(manifest), args, mode).await {
         Ok(plan) => plan,
-        // Nothing can be lost.
+        // Without the API there is no instance, so nothing can be lost.
         Err(error) if error.exit() == Exit::ApiMissing => return Ok(()),
         Err(error) => {
             return Err(error.hint(format!(
@@ -642,7 +644,7 @@ pub fn plan_counts(plan: &Plan) -> String {
     step_counts(|step| plan.count(step))
 }
 
-/// The same of any plan, by how many objects get each step.
+/// Like [`plan_counts`], from the number of objects at each step.
 pub fn step_counts(count: impl Fn(Step) -> usize) -> String {
     let words = [
         (Step::Create, "to create"),
@@ -801,7 +803,7 @@ struct RunState {
     stored: bool,
     /// The awaited objects, with what they lack.
     waiting: BTreeMap<String, String>,
-    /// How many requests were tried again, by the reason.
+    /// Number of retried requests by reason.
     retries: BTreeMap<String, usize>,
 }
 
@@ -813,7 +815,7 @@ impl Listener {
     pub fn clear(&self) {
         let progress = lock(&self.progress);
         progress.clear();
-        // A single one was reported when it happened.
+        // A single retry was reported when it happened.
         for (reason, count) in
             std::mem::take(&mut lock(&self.state).retries).into_iter().filter(|(_, count)| *count > 1)
         {
@@ -861,7 +863,7 @@ impl Listener {
 impl flux_operator::reconcile::progress::Progress for Listener {
     fn report(&self, update: Update) {
         let mut progress = lock(&self.progress);
-        // Not instead of the rest: the last words of a run need its state.
+        // JSON output continues below as well, because the last message of a run needs the state.
         if progress.is_json() {
             progress.json(&update);
         }
@@ -905,8 +907,8 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             }
             Update::Ready { object } => {
                 seen.waiting.remove(short(&object));
-                let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
-                progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
+                let gone = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
+                progress.set(short(&object), State::Done, if gone { "gone" } else { "ready" });
             }
             Update::Migrated { definition, done, total } => {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
@@ -964,7 +966,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_health_check_has_no_count_that_never_rises() {
+    fn a_health_check_shows_only_the_total_of_its_objects() {
         let seen = |stage, done, of| RunState { stage: Some(stage), done, of, ..RunState::default() };
         assert_eq!(stage_text(&seen(Stage::Health, 0, 32)), "Running health checks of 32 objects");
         assert!(stage_text(&seen(Stage::Prune, 3, 32)).ends_with(" (3 of 32)"));

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::terminal::{CliError, Shell, is_stdin, name_of_input};
 
-/// Changed whenever an older program would misread the file.
+/// Version of the file format, changed whenever an older program would misread the file.
 const FORMAT: &str = "flux-operator/plan/v1";
-/// A plan contains the objects of an installation, a few megabytes.
+/// Limit for the size of a plan, which contains the objects of an installation: a few megabytes.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// A plan in a file.
@@ -19,10 +19,10 @@ const MAX_BYTES: u64 = 256 << 20;
 #[serde(rename_all = "camelCase")]
 pub struct PlanFile {
     format: String,
-    /// UID of the cluster that it was made for; absent where that may not be read.
+    /// UID of the cluster that the plan was made for; absent if the user may not read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// Server and context that it was made with, for messages: the UID means nothing to a reader.
+    /// Server and context of the plan, for messages: the UID means nothing to a reader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     #[serde(flatten)]

@@ -16,7 +16,7 @@ use crate::terminal::{CliError, Exit};
 
 /// The flags of an apply that the operator completes.
 pub struct ThroughOperator {
-    /// The API server only checks the object.
+    /// Whether the API server only checks the object.
     pub dry_run: bool,
     pub wait: bool,
     pub progress: ProgressMode,
@@ -25,7 +25,7 @@ pub struct ThroughOperator {
 }
 
 impl ThroughOperator {
-    /// Runs `apply`, which returns the stored object, and follows the object if that was asked for.
+    /// Runs `apply`, which returns the stored object, and follows the object if `wait` is set.
     ///
     /// # Errors
     /// Those of `apply`, of looking for the operator, and of the object that is followed.
@@ -72,8 +72,8 @@ impl ThroughOperator {
     }
 }
 
-/// Refuses an apply that waits where no operator runs. Where the API is not served nothing is stored, and the error of the
-/// apply names that.
+/// Refuses an apply that waits while no operator is running. If the API is not served, the apply itself reports that and
+/// stores nothing.
 async fn refuse_where_served(
     session: &Session<'_>,
     target: &Target,

@@ -1,4 +1,4 @@
-//! The first screen of a change of version: from which to which, images, restarts, and obstacles.
+//! The first screen of a version change: the old and new version, images, restarts, and obstacles.
 
 use flux_operator::api::kinds::CRD;
 use flux_operator::api::{ComponentImage, FluxInstance, FluxInstanceSpec};
@@ -19,11 +19,11 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::CliError;
 
-/// Limit for the objects of one change that are named. Above it they are counted by kind, so that the screen of an
+/// Limit for the objects of a change that are named. Above it they are counted by kind, so that the screen of an
 /// upgrade, which configures nearly every object, fits into a terminal of 24 rows.
 const NAMED: usize = 6;
 
-/// Reads of [`warn_of_problems`].
+/// Rights that [`warn_of_problems`] needs.
 pub const FINDS_PROBLEMS: &[Right] =
     &[always("list", "customresourcedefinitions deployments"), when("its kind is defined", "list", FLUX)];
 
@@ -57,7 +57,7 @@ pub fn lines(instance: &FluxInstance, spec: &FluxInstanceSpec, plan: &Plan) -> V
     lines
 }
 
-/// A line for each object, or one that counts them where they are many.
+/// Formats a line for each object. More than [`NAMED`] objects are counted by kind on one line.
 fn named_or_counted(sign: char, objects: Vec<&ObjectId>) -> Vec<String> {
     if objects.len() > NAMED {
         return vec![format!("{sign} {}", count_by_kind(&objects))];
@@ -65,7 +65,7 @@ fn named_or_counted(sign: char, objects: Vec<&ObjectId>) -> Vec<String> {
     objects.into_iter().map(|object| format!("{sign} {object}")).collect()
 }
 
-/// `image: ghcr.io/fluxcd/source-controller v1.7.4 → v1.8.0`, with the other registry where it changes.
+/// Formats `image: ghcr.io/fluxcd/source-controller v1.7.4 → v1.8.0`, and the old repository if it changes.
 fn image_line(running: &[ComponentImage], image: &ComponentImage) -> Option<String> {
     let before = running.iter().find(|before| before.name == image.name);
     let Some(before) = before else {
@@ -93,7 +93,8 @@ pub struct VersionProblem {
     pub text: String,
 }
 
-/// Warns of everything that blocks the plan, or is lost by it; returns the problems of the version.
+/// Warns of problems of the version, of lost custom resources, and of a Kustomization that applies the instance;
+/// returns the problems.
 ///
 /// # Errors
 /// The cluster cannot be read.

@@ -73,7 +73,7 @@ pub struct Args {
 
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
 
-/// Everything that is bundled.
+/// Rights to read everything that is bundled.
 const BUNDLED: &[Right] = &[
     always(
         "list",
@@ -108,7 +108,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
     if !link(&file, &path).map_err(|e| failed(&path, &e))? {
-        // Without unnamed files the archive is written beside its place, and moved there when it is complete.
+        // If an unnamed file cannot get a name, the archive is written beside its target, and moved there when it is
+        // complete.
         let mut whole = WholeFile::beside(&path).map_err(|e| failed(&path, &e))?;
         let file = whole.file();
         file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
@@ -134,8 +135,8 @@ fn failed(path: &Path, error: &std::io::Error) -> CliError {
     }
 }
 
-/// Creates a file without a name in the folder of the target, readable by its owner only. Nothing is left of it when the command is
-/// killed.
+/// Creates an unnamed file in the folder of the target, readable by its owner only. A killed command leaves nothing
+/// behind.
 fn create(path: &Path) -> Result<File, CliError> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(failed(path, &std::io::ErrorKind::AlreadyExists.into()));
@@ -144,7 +145,7 @@ fn create(path: &Path) -> Result<File, CliError> {
     tempfile::tempfile_in(folder).map_err(|e| failed(path, &e))
 }
 
-/// Gives a file without a name its name. Returns false where the system or the file system cannot.
+/// Gives an unnamed file its name. Returns false if the system or the file system does not support that.
 ///
 /// # Errors
 /// Another file has the name already.
@@ -168,7 +169,7 @@ fn link(_: &File, _: &Path) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// The archive, and how the command ends when it is written.
+/// Makes the archive; also returns the exit of the command once the archive is written.
 fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<(Vec<u8>, Exit), CliError> {
     let salt = salt()?;
     let max_bytes = args.max_size as usize * (1 << 20);

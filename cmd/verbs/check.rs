@@ -72,7 +72,7 @@ pub struct Args {
     pub source: SourceArgs,
 }
 
-/// An installation that is checked.
+/// Rights to check an installation.
 const CHECKS: &[Right] = &[
     always("list", "customresourcedefinitions deployments"),
     when("objects at old versions are looked for", "list", FLUX),
@@ -82,7 +82,7 @@ const CHECKS: &[Right] = &[
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     if args.pre {
-        // Each of them is asked about, and one that is missing is a fault.
+        // The check asks whether each right exists, and reports a missing one.
         rights.explained(checks::RIGHTS.iter().map(|(verb, group, resource, namespaced)| {
             let right = Permission {
                 namespace: namespaced.then(|| namespace.clone()),

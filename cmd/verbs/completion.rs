@@ -35,15 +35,17 @@ pub enum CompletionShell {
     Nushell,
 }
 
-/// The library's handling of words in zsh, and the same without a blank after words that continue, such as `jsonpath=`.
+/// How the library completes words in zsh. The replacement adds no blank after words that continue, such as
+/// `jsonpath=`.
 const ZSH_WORDS: &str = "[[ -n $other ]] && _describe -V 'values' other";
-const ZSH_WORDS_THAT_GO_ON: &str = "\
+const ZSH_WORDS_WITHOUT_BLANK: &str = "\
 local -a open=(\"${(@M)other:#*=}\")
         other=(\"${(@)other:#*=}\")
         [[ -n $open ]] && _describe -V 'values' open -S ''
         [[ -n $other ]] && _describe -V 'values' other";
 
-/// In a folder of zsh's `fpath` the script is loaded at the first Tab, as the function that has to answer.
+/// In a folder of zsh's `fpath`, the script is loaded at the first Tab as the completion function itself, and has to
+/// answer.
 const ZSH_AS_FUNCTION: &str = "\
 if [[ $funcstack[1] == _flux-operator ]]; then
     _clap_dynamic_completer_flux_operator
@@ -76,7 +78,7 @@ impl CompletionShell {
             script = String::from_utf8_lossy(&script).replace(BASH_END, BASH_END_WITH_BLANKS_ESCAPED).into_bytes();
         }
         if matches!(self, CompletionShell::Zsh) {
-            script = String::from_utf8_lossy(&script).replace(ZSH_WORDS, ZSH_WORDS_THAT_GO_ON).into_bytes();
+            script = String::from_utf8_lossy(&script).replace(ZSH_WORDS, ZSH_WORDS_WITHOUT_BLANK).into_bytes();
             script.extend(ZSH_AS_FUNCTION.bytes());
         }
         Ok(script)
@@ -90,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// The end of the function for bash, where its candidates are known.
 const BASH_END: &str = "        compopt -o nospace\n    fi\n}";
-/// Other shells quote candidates themselves, and bash does so only for names of files.
+/// Escapes blanks in candidates. Other shells quote candidates themselves, but bash quotes only names of files.
 const BASH_END_WITH_BLANKS_ESCAPED: &str = r#"        compopt -o nospace
     fi
     if [[ "${COMP_WORDS[COMP_CWORD]-}" != [\"\']* ]]; then
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_for_zsh_answers_the_first_tab_and_sets_no_blank_behind_what_goes_on() {
+    fn the_zsh_script_answers_the_first_tab_and_adds_no_blank_after_unfinished_words() {
         let script = String::from_utf8(CompletionShell::Zsh.script().unwrap()).unwrap();
         let (completer, read) = script.split_once("\ncompdef ").unwrap();
         let name = read.split(' ').next().unwrap();

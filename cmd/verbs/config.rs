@@ -99,7 +99,7 @@ fn view(shell: &Shell) -> String {
     add("protectedContexts", json!(config.protected_contexts), origin);
     add("contextGroups", json!(config.context_groups), of_file(!config.context_groups.is_empty()));
     add("aliases", json!(config.aliases), of_file(!config.aliases.is_empty()));
-    // These cannot stand in the file.
+    // The configuration file cannot contain these.
     let mut also = vec![];
     if let Some(context) = &global.context {
         also.push(format!("context {context} ({})", SettingOrigin::Flag("--context")));

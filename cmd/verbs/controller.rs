@@ -105,8 +105,8 @@ pub struct Args {
     pub registries: RegistryArgs,
 }
 
-/// Flags of the reference operator for features that are missing here, with the reason. They are refused by name, so that
-/// no installation relies on them.
+/// Flags of the reference operator for features that are missing here, with the reason. They are refused by name, so
+/// that no installation relies on them.
 const UNSERVED: [(&str, &str); 8] = [
     ("storage-path", NO_DISTRIBUTION),
     ("default-workload-identity-service-account", NO_CLOUDS),
@@ -162,7 +162,7 @@ impl Address {
             // Both address families, if available.
             Address::Everywhere(port) => {
                 match ServedAddress::bind(SocketAddr::from(([0u16; 8], port)), endpoints).await {
-                    // The other address family may still be free, and a second program on the port must not go unnoticed.
+                    // Try IPv4 alone, unless the port is in use: IPv4 might still be free and hide the other program.
                     Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
                         ServedAddress::bind(SocketAddr::from(([0u8; 4], port)), endpoints).await
                     }
@@ -288,11 +288,11 @@ async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Re
     let (stop, stopping) = watch::channel(false);
     #[cfg(unix)]
     tokio::spawn(dump_on_request(telemetry.clone()));
-    let asked_twice = async {
+    let second_signal = async {
         interrupted().await;
         tracing::info!("shutting down");
         stop.send_replace(true);
-        // A second signal does not wait.
+        // A second signal ends the process without waiting.
         interrupted().await;
     };
     tracing::info!(
@@ -307,7 +307,7 @@ async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Re
             tracing::info!("the operator has ended");
             Ok(Exit::Done)
         }
-        () = asked_twice => Ok(Exit::Interrupted),
+        () = second_signal => Ok(Exit::Interrupted),
     }
 }
 

@@ -78,7 +78,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Err(CliError::usage("-f names an instance, and other objects are named as well")
                 .hint("leave one of them out"))
         }
-        // Each takes its Flux with it, which is shown and asked for one instance at a time.
+        // Deleting an instance uninstalls its Flux, so each one is shown and confirmed separately.
         None if wanted.kinds().contains(&instance_kind()) => Err(CliError::usage("an instance is deleted by itself")
             .hint("run `flux-operator delete instance NAME` for each")),
         None => resource::run(args, wanted, shell),

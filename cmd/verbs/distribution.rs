@@ -193,7 +193,7 @@ impl MirrorImage {
         let (sent, shown, key) = (AtomicU64::new(0), progress.clone(), self.component.clone());
         let counter: ByteCounter = Arc::new(move |bytes| {
             let before = sent.fetch_add(bytes, Ordering::Relaxed);
-            // Not for every piece, because they are small.
+            // Redrawn once per 256 KiB, because the pieces are small.
             if is_live && before >> 18 != (before + bytes) >> 18 {
                 let text = bar(before + bytes, total);
                 shown.lock().unwrap_or_else(PoisonError::into_inner).redraw(&key, &text);
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_never_longer_than_itself() {
+    fn a_bar_never_exceeds_its_width() {
         assert_eq!(bar(0, 30 << 20), "──────────────────── 0 of 30 MiB");
         assert_eq!(bar(12 << 20, 30 << 20), "━━━━━━━━──────────── 12 of 30 MiB");
         assert_eq!(bar(30 << 20, 30 << 20), "━━━━━━━━━━━━━━━━━━━━ 30 of 30 MiB");

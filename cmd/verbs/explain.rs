@@ -74,7 +74,8 @@ pub enum ExplainFormat {
 }
 
 impl Args {
-    /// The words as `KIND.FIELD`: `ks spec path`, `source git.spec` and `ks/app spec`, whose fields are those of every object.
+    /// Joins the words to `KIND.FIELD`: `ks spec path`, `source git.spec`, and `ks/app spec`, where the name has no
+    /// effect.
     fn text(&self) -> String {
         let word = |word: &String| word.split_once('/').map_or(word.clone(), |(kind, _)| kind.to_owned());
         let text = behind_any_kind(&self.field).iter().map(word).collect::<Vec<_>>().join(".");
@@ -93,7 +94,7 @@ impl Args {
 const CAUSES_WORD: &str = "causes";
 const REFUSALS_WORD: &str = "refusals";
 
-/// Kinds and causes, and below a kind the fields of the path that is begun.
+/// Completes kinds and causes, and the fields below a path that is already typed.
 fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     let text = current.to_string_lossy();
     let words: Vec<String> = match text.rsplit_once('.') {
@@ -132,13 +133,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The page of a kind of Flux in its documentation: a folder per controller, with a page per kind.
+/// Returns the page of a Flux kind in its documentation, which has a folder per controller and a page per kind.
 fn documentation(kind: &FluxKind) -> Option<String> {
     let controller = kind.group.strip_suffix(".toolkit.fluxcd.io")?;
     Some(format!("https://fluxcd.io/flux/components/{controller}/{}/", kind.plural))
 }
 
-/// The answer about a cause or a refusal, or a list of them; `None` where the word is not one.
+/// Returns the text about a cause or a refusal, or the list of them; `None` if the word is neither.
 fn cause_answer(args: &Args, width: usize) -> Result<Option<String>, CliError> {
     let format = match args.output {
         ExplainFormat::Text => None,
@@ -222,7 +223,7 @@ fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
     })
 }
 
-/// The custom resource definition of a kind, as this program holds it.
+/// Returns the custom resource definition of a kind from this program.
 pub fn definition(kind: &FluxKind) -> Result<Value, CliError> {
     if let Some(own) = crd::all().into_iter().find(|own| own["spec"]["names"]["kind"] == kind.kind) {
         return Ok(own);
@@ -258,7 +259,7 @@ fn unknown(error: &ExplainError, kind: &FluxKind) -> CliError {
     if parent != kind.kind {
         return failure;
     }
-    // Other verbs have the name of an object in this place.
+    // In other verbs the name of an object follows the kind.
     let word = kind.kind.to_lowercase();
     failure.hint(format!(
         "a field is written with its path, as in `flux-operator explain {word}.spec`; `flux-operator get {word} {name}` shows an object"

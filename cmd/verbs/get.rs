@@ -76,7 +76,7 @@ pub enum Command {
 
 /// The requested objects.
 struct RequestedObjects {
-    /// The kinds; all of them without a word.
+    /// The kinds; empty means all of them.
     kinds: Vec<&'static FluxKind>,
     /// Names of each kind in order; empty means all objects of the kinds.
     names: Vec<(&'static FluxKind, String)>,

@@ -111,7 +111,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         rights.in_namespace(&namespace, &[always("patch", "secrets"), when("the Secret is new", "create", "secrets")]);
     }
     if args.filename.is_some() || args.describes_instance() {
-        const LOSES: &str = "the instance may take custom resources away";
+        const LOSES: &str = "the instance may delete custom resources";
         rights.everywhere(&under(LOSES, COMPARES_CLUSTER));
         rights.in_namespace(&namespace, &under(LOSES, COMPARES_NAMESPACE));
         rights.in_namespace(
@@ -126,7 +126,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     Ok(())
 }
 
-/// An object of the operator.
+/// Rights on each object of the operator.
 const INSTALLS: &[Right] = &[
     always("patch", KIND),
     when("the object is new", "create", KIND),
@@ -134,7 +134,7 @@ const INSTALLS: &[Right] = &[
     when("it is waited for", "watch", KIND),
     when("a binding changes its role and is created again", "delete", KIND),
 ];
-/// Objects of others that an operator has to know.
+/// Rights to read the objects of others that an installation has to consider.
 const LOOKS: &[Right] = &[
     when("objects that no operator would serve are looked for", "list", FLUX),
     always("list", "clusterrolebindings"),
@@ -321,7 +321,7 @@ async fn apply_instance(
     wanted: InstanceManifest,
     secrets: Vec<Value>,
 ) -> Result<Exit, CliError> {
-    // Before the instance, whose source cannot be fetched without them.
+    // Secrets come first, because the source of the instance cannot be fetched without them.
     apply_secrets(session, &secrets).await?;
     let target = Target::of_instance(&wanted.instance);
     let place = session.place(&target.reference());
@@ -351,6 +351,7 @@ fn warn(session: &Session<'_>, plan: &InstallPlan, namespace: &str) {
     for id in plan.removes.iter().filter(|id| plan.is_admin_binding(id)) {
         session.shell.warn(&format!("{id} is removed: {account} is no longer cluster-admin; --cluster-admin keeps it"));
     }
+    // Other bindings to cluster-admin are kept, because somebody created them on purpose.
     for id in &plan.admin_bindings {
         session.shell.warn(&format!("{id} binds {account} to cluster-admin and is kept: the operator may do anything"));
         session.shell.hint(&format!("remove {account} from it, or install with --cluster-admin"));

@@ -119,8 +119,8 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         .try_for_each(|(word, name)| rights.reads_if("no line is about it", word, &[name]))
 }
 
-/// The objects of a line, and its controllers: `logs source-controller` and `logs deploy/source-controller` mean the lines
-/// of that controller, as in kubectl.
+/// Splits the words of a line into objects and controllers. As in kubectl, `source-controller` and
+/// `deploy/source-controller` mean the lines of that controller.
 fn split_controllers(args: &Args) -> (Vec<String>, Vec<String>) {
     let is_deployment = |kind: &str| kinds::find_resource_type(kind).is_some_and(|found| found == DEPLOYMENT);
     let name_of = |word: &String| {
@@ -130,7 +130,7 @@ fn split_controllers(args: &Args) -> (Vec<String>, Vec<String>) {
         };
         Component::ALL.iter().any(|one| one.as_str() == name).then_some(name)
     };
-    // After a kind that stands alone the words are names of its objects, which may be called like a controller.
+    // After a kind on its own, the words are names of its objects, even if they look like a controller.
     if args.resource.first().is_some_and(|first| !first.contains('/') && name_of(first).is_none()) {
         return (args.resource.clone(), args.controller.clone());
     }
@@ -185,7 +185,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// Prints the logs of a cluster, and follows them if that was asked for. `names` counts the objects of the line.
+/// Prints the logs of a cluster, and follows them with --follow. `names` counts the objects of the line.
 async fn print_cluster_logs(
     args: &Args,
     source: &Source<'_>,
@@ -196,13 +196,13 @@ async fn print_cluster_logs(
     mut printer: LogPrinter<'_>,
 ) -> Result<Exit, CliError> {
     let shell = session.shell;
-    // Before the old lines are read, so that following misses none that are written meanwhile.
+    // Taken before the old lines are read, so that following misses none that are written in between.
     let started = Timestamp::now();
     let look = shell.while_waiting("answer", sources_now(&session.cluster, controllers));
     let sources = look.await.map_err(|e| cli_error(&e))?;
     let place = shell.global().namespace();
-    // A named namespace without any controller may be misspelt. Beside objects it is theirs, where no
-    // controller has to be.
+    // A given namespace without any controller may be misspelt. Together with objects it is their namespace, which
+    // needs no controller.
     let in_vain = place.filter(|place| !sources.iter().any(|source| source.namespace == *place));
     if let Some(place) = in_vain.filter(|_| names == 0 || sources.is_empty())
         && let Some(error) = session.no_namespace(place).await
@@ -217,7 +217,7 @@ async fn print_cluster_logs(
     }
     let mut last: HashMap<String, Timestamp> = HashMap::new();
     let logs = sources.len();
-    // Without a number of old lines only new ones are shown.
+    // With --follow, old lines are shown only if --tail or --since asks for them.
     if !args.follow || args.tail.is_some() || args.since.is_some() {
         let Ok(problems) = read(&session.cluster, sources.clone(), wanted, |entry| {
             if let Some(at) = entry.at {
@@ -228,7 +228,7 @@ async fn print_cluster_logs(
         })
         .await;
         printer.flush();
-        // There are logs and none could be read: no lines would look like silence.
+        // If no log could be read, an empty output would look like controllers without log lines.
         if printer.lines == 0 && problems.len() == logs && !args.follow {
             return Err(unreadable(&problems, &source.place()));
         }
@@ -238,7 +238,7 @@ async fn print_cluster_logs(
     }
     let missing_names = missing(shell, source, &printer.unseen, names).await;
     if args.follow {
-        // It may be created later.
+        // While following, a missing object is only a warning, because it may be created later.
         missing_names.warn(shell);
         shell.interruption().mark_read_only();
         let from = (last, wanted.since.unwrap_or(started));
@@ -247,7 +247,7 @@ async fn print_cluster_logs(
             printer.flush();
             if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
         });
-        // It ends with the time-out, or when the reader closes the output.
+        // Following ends with the time-out, or when the reader closes the output.
         let _ = shell.while_wanted(lines).await;
         return Ok(Exit::Done);
     }
@@ -267,7 +267,7 @@ async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[UnseenObject<'_>]
     missing_names
 }
 
-/// There is no pod whose log could be read.
+/// Returns the error for a place without any pod whose log could be read.
 fn no_pods(controllers: &[String], place: &str) -> CliError {
     let who = match controllers {
         [] => "no pod of a Flux controller".to_owned(),
@@ -277,7 +277,7 @@ fn no_pods(controllers: &[String], place: &str) -> CliError {
         .hint("see what is installed with `flux-operator get components -A`")
 }
 
-/// No log could be read: the error of the first, and the pods of all, with the exit code that most of the reasons have.
+/// Returns the error when no log could be read: each reason with its pods, and the exit code of the first problem.
 fn unreadable(problems: &[ClusterError], place: &str) -> CliError {
     let Some(first) = problems.first() else { return CliError::failed(format!("cannot read logs in {place}")) };
     let error =
@@ -304,7 +304,7 @@ struct LogPrinter<'a> {
 /// Kind and name of an object without a line so far, and its filter.
 type UnseenObject<'a> = (&'a FluxKind, &'a str, LogFilter);
 
-/// Ends following because the reader has closed the output.
+/// Stops following because the reader has closed the output.
 struct OutputLost;
 
 impl LogPrinter<'_> {
@@ -327,7 +327,7 @@ impl LogPrinter<'_> {
     }
 }
 
-/// Formats the controller's own JSON; a line that is not JSON becomes the message of one.
+/// Formats the controller's own JSON; a line that is not JSON becomes the message of a JSON object.
 fn as_json(entry: &Entry) -> String {
     let is_json = entry.text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&entry.text).is_ok();
     if is_json {

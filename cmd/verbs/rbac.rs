@@ -1,7 +1,7 @@
 //! `rbac COMMAND…`: the Role or ClusterRole under which a command line works.
 //!
-//! Each command declares its requests to the API server as rows (see [`crate::flows::rights`]). This module parses the command
-//! line, collects its rows and prints the roles.
+//! Each command declares its requests to the API server as rows (see [`crate::flows::rights`]). This module parses the
+//! command line, collects its rows and prints the roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -90,7 +90,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The flag of the line, else of `rbac`, else the context's namespace.
+/// Returns the namespace: of the line's flag, else of `rbac`'s own flag, else of the context.
 fn namespace(cli: &Cli, shell: &Shell) -> Option<String> {
     let own = shell.global();
     let mut global = cli.global.clone();
@@ -100,7 +100,7 @@ fn namespace(cli: &Cli, shell: &Shell) -> Option<String> {
     flag.or_else(|| context_namespace(&global))
 }
 
-/// The command line and the words of its command: `reconcile all`.
+/// Parses the command line; also returns the words of its command: `reconcile all`.
 fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliError> {
     let tree = shell.config().with_defaults(Cli::command());
     let arguments: Vec<OsString> =
@@ -121,7 +121,7 @@ fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliErro
         words.push(word.to_owned());
         below = matches;
     }
-    // clap fails for a flag that the command does not have.
+    // clap returns an error for a flag that the command does not have.
     if below.try_contains_id("from").unwrap_or_default() {
         return Err(CliError::usage(format!("`{}` has no role: it reads a dump", words.join(" "))));
     }
@@ -131,7 +131,7 @@ fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliErro
 /// Flags of `rbac` itself. Behind the command they would be flags of the command.
 const OWN_FLAGS: [&str; 4] = ["--user", "--group", "--service-account", "--name"];
 
-/// `rbac status --service-account ci:bot`: the error with the line in the right order.
+/// Returns the error for `rbac status --service-account ci:bot`, with the line in the right order.
 fn own_flag_behind(error: &clap::Error, command: &[String]) -> Option<CliError> {
     let Some(ContextValue::String(refused)) = error.get(ContextKind::InvalidArg) else { return None };
     let flag = OWN_FLAGS.into_iter().find(|flag| flag == refused)?;
@@ -177,7 +177,7 @@ fn subject(args: &Args) -> Result<Option<Subject>, CliError> {
     Ok(args.user.clone().map(Subject::User).or_else(|| args.group.clone().map(Subject::Group)))
 }
 
-/// A line as it stands in a script: it begins with the program's name.
+/// Removes the program's name, with which a line copied from a script begins.
 fn without_program(mut command: &[String]) -> &[String] {
     while let [program, rest @ ..] = command
         && ["kubectl", "flux-operator"].contains(&program.as_str())
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_is_understood_as_it_is_when_it_is_run() {
+    fn a_command_line_is_parsed_as_when_it_runs() {
         let shell = Shell::of_flags(&[]);
         let words = |line: &str| read(&command(line), &shell).map(|(_, words)| words);
         assert_eq!(words("reconcile ks app --with-source").unwrap(), ["reconcile"]);
@@ -257,7 +257,7 @@ mod tests {
         ("events resource ks app", "events ks/app"),
         ("trace resources deploy/app", "trace deploy app"),
         ("delete --yes resource ks/app", "delete ks app --yes"),
-        // The instance is a kind, and the usual one.
+        // The instance is a kind, and the default.
         ("get FluxInstance", "get instance"),
         ("get fluxinstances.fluxcd.controlplane.io flux", "get instance flux"),
         ("get -A instance", "get instances -A"),
@@ -275,7 +275,7 @@ mod tests {
         ("delete -f flux.yaml", "delete instance -f flux.yaml"),
         ("apply -f flux.yaml", "apply instance -f flux.yaml"),
         ("apply ResourceSet -f set.yaml", "apply rset -f set.yaml"),
-        // A kind alone means all of it where nothing changes.
+        // A kind alone means all of its objects for commands that change nothing.
         ("export ks -A", "export ks --all -A"),
         ("wait ks,hr", "wait ks,hr --all"),
         ("wait hr -l team=a", "wait hr --all -l team=a"),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_without_rows_is_one() {
+    fn commands_without_rows_exist() {
         let tree = Cli::command();
         for (word, _) in COMMANDS_WITHOUT_RIGHTS {
             assert!(tree.find_subcommand(word).is_some(), "{word}");

@@ -67,10 +67,11 @@ pub fn rights(rights: &mut Rights) {
     rights.in_namespace(&namespace, EXPLAINS_SECRETS);
 }
 
-/// Checks where the page would go.
+/// Checks the destination of the page.
 ///
 /// # Errors
-/// Usage, when that is unclear or the terminal; failed, when a file is there that must not be written over.
+/// Usage for missing or contradicting arguments, and for a terminal; failed for a directory, or an existing file
+/// without `--overwrite`.
 pub fn check_destination(args: &Args) -> Result<(), CliError> {
     if matches!(args.view.output, Format::Name) {
         return Err(no_names());

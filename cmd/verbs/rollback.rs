@@ -130,6 +130,7 @@ async fn prepare(
 /// The spec of a build, which may be of an older minor version.
 fn new_spec<'a>(instance: &FluxInstance, build: &'a KeptBuild) -> NewSpec<'a> {
     let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
+    // The operator refuses an older minor version unless the instance names exactly that version.
     let is_older = check_downgrade(installed.unwrap_or_default(), build.version()).is_err();
     NewSpec { spec: &build.spec, older_minor: is_older.then(|| build.version()) }
 }

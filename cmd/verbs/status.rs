@@ -1,4 +1,4 @@
-//! `status`: the first command of the day.
+//! `status`: the whole installation on one screen.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,10 +57,10 @@ pub struct Args {
 }
 
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
-/// Cells of a bar, where there is room, and what is too few to say anything.
+/// Cells of a bar if there is room. A bar with fewer cells than [`LEAST_BAR`] says too little and is left out.
 const BAR: usize = 16;
 const LEAST_BAR: usize = 4;
-/// How many causes are named.
+/// Limit for causes that are named.
 const CAUSES: usize = 3;
 
 pub fn rights(args: &Args, rights: &mut Rights) {
@@ -83,7 +83,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let source = Source::open_to_judge(shell, &args.from).await?;
         if !args.watch {
             let view = read_status(shell, &source).await?.with_warnings(shell);
-            // A namespace that was named may be mistyped; an empty cluster is a state like others.
+            // A given namespace may be mistyped. Without one, an empty cluster is not an error.
             if view.instance.is_none()
                 && let Some(error) = no_namespace(&source, shell.global().namespace()).await
             {
@@ -98,7 +98,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let mut shown: Option<String> = None;
         loop {
             let viewed = read_status(shell, &source).await?;
-            // Warned once, because what may not be read does not change.
+            // Refused reads do not change, so they are reported only once.
             let view = if shown.is_none() { viewed.with_warnings(shell) } else { viewed.value };
             let text = text(&view, args, shell, &source)?;
             if shell.can_redraw() {
@@ -180,7 +180,7 @@ fn screen(view: &StatusView, mut screen: Screen, source: &Source<'_>) -> String 
         let says = format!("{} {}/{}{why}", controller.name, controller.ready_pods, controller.desired_pods);
         let is_well = match &controller.message {
             None => Some(true),
-            // It runs, with a remark.
+            // The controller runs, but has a message.
             Some(_) if controller.status == Status::Current => None,
             Some(_) => Some(false),
         };
@@ -256,14 +256,14 @@ fn mark_of_ready(view: &StatusView, id: &ObjectId, ready: &str) -> Option<bool> 
 fn mark_of(counts: &HealthCounts) -> Option<bool> {
     match counts {
         HealthCounts { failing, .. } if *failing > 0 => Some(false),
-        // A kind that is on its way, or suspended as a whole, is not well and not broken.
+        // Neither healthy nor failing: objects are in progress, or all of them are suspended.
         HealthCounts { in_progress, not_started, .. } if in_progress + not_started > 0 => None,
         HealthCounts { ready: 0, .. } => None,
         _ => Some(true),
     }
 }
 
-/// The objects that have failed for the longest; those that report the same are one line.
+/// Prints the objects that have failed for the longest. Objects with the same message and reason share a line.
 fn failures(view: &StatusView, screen: &mut Screen, now: Timestamp) {
     // Causes outside of Flux's objects: a workload, a definition, the operator.
     if view.failures.is_empty() {
@@ -289,7 +289,8 @@ fn failures(view: &StatusView, screen: &mut Screen, now: Timestamp) {
     }
 }
 
-/// No operator at all is fine: an instance can be kept from terminals and pipelines.
+/// Returns the mark of the operator. A missing operator is not a failure, because terminals and pipelines can reconcile
+/// an instance too.
 fn operator_is_fine(view: &StatusView) -> Option<bool> {
     match view.operator.state {
         "Running" => Some(true),
@@ -304,7 +305,7 @@ fn failure(row: &ResourceRow, alike: usize, now: Timestamp) -> String {
     format!("{}/{}/{}{alike}{since}: {} ({})", row.kind, row.namespace, row.name, row.message, row.reason)
 }
 
-/// How much of a kind is ready: every object that is not leaves a gap.
+/// Draws the ready share of a kind. The bar is full only if every object is ready.
 fn bar(counts: &HealthCounts, cells: usize) -> String {
     let share = counts.ready * cells / counts.total.max(1);
     let full = if counts.ready == counts.total { cells } else { share.min(cells.saturating_sub(1)) };
@@ -324,7 +325,7 @@ mod tests {
         assert_eq!(bar(&counts(3, 3, 0), BAR), "█".repeat(BAR));
         assert_eq!(bar(&counts(2000, 1999, 1), BAR), format!("{}░", "█".repeat(BAR - 1)));
         assert_eq!(bar(&counts(5, 0, 5), BAR), "░".repeat(BAR));
-        // Nothing known and nothing ready look different from each other.
+        // Failing objects and objects that have not started have different marks.
         assert_eq!(mark_of(&counts(5, 0, 5)), Some(false));
         assert_eq!(mark_of(&HealthCounts { total: 2, not_started: 2, ..HealthCounts::default() }), None);
     }

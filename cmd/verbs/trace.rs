@@ -42,7 +42,7 @@ pub struct Args {
     pub view: ViewArgs,
 }
 
-/// Objects on the way from an object to its source.
+/// Rights to read the objects between an object and its source.
 const WAY: &[Right] = &[
     when("the object has such an owner or source", "get", FLUX),
     when("the object has such an owner", "get", "deployments replicasets statefulsets daemonsets jobs"),
@@ -84,7 +84,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         })
         .await??;
         if let ObjectWords::Objects(named) = &wanted {
-            // An object that was named has to be managed; a list of a kind may show others.
+            // A named object has to be managed. A list of a kind may contain others.
             let (managed, others): (Vec<_>, Vec<_>) = traces.into_iter().partition(|trace| trace.managed);
             match others.first() {
                 Some(one) if named.len() == 1 => return Err(unmanaged(one)),

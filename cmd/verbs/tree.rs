@@ -60,7 +60,7 @@ pub struct Args {
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.flux_namespace();
     rights.everywhere(JUDGES_LISTS);
-    // An inventory may hold everything; these are the kinds whose state and parts a tree shows most.
+    // An inventory may contain any kind. These are the usual kinds whose state and parts a tree shows.
     rights.everywhere(&[when("an inventory has such an object", "get list", FLUX)]);
     rights.everywhere(READS_INVENTORY_CLUSTER);
     rights.everywhere(READS_INVENTORY_NAMESPACE);
@@ -115,7 +115,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &A
             let kinds: Vec<ResourceType> =
                 wanted.iter().map(|(resource, _)| resource.clone()).chain([kinds::DEPLOYMENT, kinds::POD]).collect();
             let namespace = wanted.first().and_then(|(resource, _)| source.namespace_of(resource));
-            // A watch covers one namespace. For objects of several it covers all of them.
+            // A watch covers one namespace, or all of them if the objects are in several.
             let namespace =
                 namespace.filter(|one| wanted.iter().all(|(r, _)| source.namespace_of(r).as_ref() == Some(one)));
             Some(WatchWakeups::of(&source, &kinds, namespace.as_deref())?)

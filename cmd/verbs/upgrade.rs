@@ -97,12 +97,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             .carry_out(&session, &target, &prepared.live, new, &says, prepared.reconciler)
             .await
         {
-            // Only an upgrade that was carried out: after any other error nothing was changed.
+            // `Unhealthy` means that the upgrade was carried out. After any other error nothing was changed.
             Err(error) if args.rollback_on_failure && error.exit() == Exit::Unhealthy => error,
             ended => return ended,
         };
         shell.status(&format!("the upgrade failed: {}", failed.message()));
-        // Going back gets the whole time again.
+        // The rollback gets the full time-out again.
         let session = session.with_new_deadline();
         Err(match go_back(args, &session, &target, &prepared).await {
             Ok(_) => failed.cause(format!("the instance has version {} again", prepared.before.distribution.version)),

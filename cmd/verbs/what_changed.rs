@@ -50,12 +50,12 @@ pub struct Args {
     pub watch: bool,
 }
 
-/// Objects whose field managers tell of changes.
+/// Rights to read objects whose field managers show changes.
 const CHANGES: &[Right] = &[
     always("list", "events secrets serviceaccounts services resourcequotas"),
     always("list", "deployments networkpolicies"),
 ];
-/// Objects without a namespace whose field managers tell of changes.
+/// Rights to read objects without a namespace whose field managers show changes.
 const CHANGES_OF_CLUSTER: &[Right] =
     &[always("list", "namespaces customresourcedefinitions"), always("list", "clusterroles clusterrolebindings")];
 
@@ -85,7 +85,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: false,
             nothing: format!("nothing changed since then by people or other tools{}", place(namespace.as_deref())),
         };
-        // A table is for reading; what a program reads, or a filter chooses from, is whole.
+        // Only an unfiltered table hides the writes of Flux and Kubernetes. Programs and filters get all rows.
         let folds = !args.all && matches!(args.output.output, Format::Table) && args.output.filter.is_empty();
         let folded = Cell::new(0);
         let exit = show_list(shell, &source, options, async || {

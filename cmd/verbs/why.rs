@@ -1,4 +1,4 @@
-//! `why`: what is not well and what explains it; of one object, or of all.
+//! `why`: explains why objects are not well, for one object or for all.
 
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
@@ -57,7 +57,7 @@ pub struct Args {
     pub view: ViewArgs,
 }
 
-/// An instance whose objects are all looked at.
+/// Rights to read all objects of an instance.
 const READS_INSTALLATION: &[Right] = &[when(
     "the inventory has several such objects",
     "list",

@@ -26,8 +26,8 @@ pub(super) struct ManifestFolder {
 }
 
 impl ManifestFolder {
-    /// Lists a folder. Links to files in it are followed, links to folders are not: their targets are found anyway, or
-    /// are outside.
+    /// Lists a folder. Links to files inside the folder are followed. Links to folders are not, because their targets
+    /// are listed anyway or are outside.
     ///
     /// # Errors
     /// The folder itself cannot be read.
@@ -62,7 +62,7 @@ impl ManifestFolder {
                 let (path, name) = (entry.path(), entry.file_name());
                 let name = name.to_string_lossy();
                 if kind.is_dir() && !VERSION_CONTROL.contains(&&*name) {
-                    // Only the outermost counts: naming it has everything below read.
+                    // Only the outermost hidden folder counts, because naming it also reads the folders below.
                     let begins = name.starts_with('.') && !is_hidden;
                     found.hidden_folders += usize::from(begins);
                     folders.push((path, is_hidden || begins));

@@ -10,13 +10,13 @@ use crate::terminal::CliError;
 
 /// Writes a file atomically, with its owner, permissions and extended attributes.
 ///
-/// A hard link to the file would keep the old text if a new file took its place, and only the owner can give the new
-/// file to the owner. Such files are written in place, with the new text in a second file until that is done.
+/// A new file would leave the old text in other hard links, and this user may not be allowed to set its owner. In both
+/// cases the file is written in place, with the new text in a second file until that is done.
 pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot write {}", path.display())).caused_by(error)
     };
-    // A link is followed: its target is the file.
+    // A symbolic link is followed, so that the link itself is kept.
     let path = std::fs::canonicalize(path).map_err(|e| failed(&e))?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let old = File::open(&path).map_err(|e| failed(&e))?;
@@ -25,7 +25,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     whole.file().write_all(&bytes).map_err(|e| failed(&e))?;
     whole.file().sync_all().map_err(|e| failed(&e))?;
     let metadata = old.metadata().map_err(|e| failed(&e))?;
-    if has_other_names(&metadata) || !takes_owner(whole.file(), &metadata) {
+    if has_other_names(&metadata) || !copy_owner(whole.file(), &metadata) {
         return write_in_place(&path, &bytes).map_err(|error| {
             let copy = whole.keep().unwrap_or_default();
             failed(&error).hint(format!("the complete new text is in {}", copy.display()))
@@ -35,7 +35,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     // Set these last, because a change of the owner removes permissions.
     whole.file().set_permissions(metadata.permissions()).map_err(|e| failed(&e))?;
     whole.file().sync_all().map_err(|e| failed(&e))?;
-    // Windows replaces no file that is open.
+    // Windows does not replace an open file.
     drop(old);
     whole.replace().map_err(|e| failed(&e))?;
     // Syncing the folder makes the new name durable; some file systems do not support it.
@@ -43,7 +43,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Encodes a text as the file is, so that a file of Windows PowerShell stays in UTF-16.
+/// Encodes a text like the old file, so that a file of Windows PowerShell remains UTF-16.
 fn encoded_as(old: &File, text: &str) -> io::Result<Vec<u8>> {
     let mut mark = Vec::new();
     old.take(2).read_to_end(&mut mark)?;
@@ -74,7 +74,7 @@ fn has_other_names(_: &Metadata) -> bool {
 
 /// Copies owner and group to a file; `false` if that is not allowed.
 #[cfg(unix)]
-fn takes_owner(file: &File, metadata: &Metadata) -> bool {
+fn copy_owner(file: &File, metadata: &Metadata) -> bool {
     use std::os::unix::fs::{MetadataExt, fchown};
     let Ok(own) = file.metadata() else { return false };
     let is_same = (own.uid(), own.gid()) == (metadata.uid(), metadata.gid());
@@ -82,7 +82,7 @@ fn takes_owner(file: &File, metadata: &Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-fn takes_owner(_: &File, _: &Metadata) -> bool {
+fn copy_owner(_: &File, _: &Metadata) -> bool {
     true
 }
 

@@ -27,7 +27,7 @@ use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// The instance, whose name is in the file.
+/// Rights on the instance. Its name is in the file, so they cover the namespace.
 const STORES: &[Right] = &[
     always("get patch", "fluxinstances"),
     when("the instance is new", "create list", "fluxinstances"),
@@ -43,8 +43,8 @@ pub fn rights(args: &Args, rights: &mut Rights) {
         rights.run_in_process();
         return;
     }
-    // With an operator, the user is asked first whether custom resources may be lost.
-    const LOSES: &str = "the change may take custom resources away";
+    // With an operator, a plan shows what a protected context would lose, before the instance is stored.
+    const LOSES: &str = "the change may delete custom resources";
     rights.everywhere(&under(LOSES, COMPARES_CLUSTER));
     rights.in_namespace(&namespace, &under(LOSES, COMPARES_NAMESPACE));
     rights.everywhere(FINDS_OPERATOR);
@@ -103,6 +103,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         let applied = shell.interruptible(through_operator(&session, args, &manifest)).await;
+        // A dry run shows its result before it checks the agreement.
         if is_dry && applied.is_ok() {
             agree_to_store(&session, &manifest, &args.distribution, confirm, mode, true).await?;
         }
@@ -145,7 +146,8 @@ fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Targe
     session.command(&format!("apply instance -f {}", file.display()), &target.namespace)
 }
 
-/// Refuses what the operator would refuse after it is stored, when the instance stays broken until the next change.
+/// Refuses a downgrade that the operator would refuse once it is stored, which would break the instance until the next
+/// change.
 fn refuse_downgrade(
     session: &Session<'_>,
     target: &Target,
@@ -169,8 +171,8 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     let place = session.place(&target.reference());
     let dry_run = args.follow.dry_run() == Some(DryRun::Server);
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
-    // The API server would store an instance of another namespace, which no operator looks at. It is refused before the lack of an
-    // operator, because reconciling it from here would be refused too.
+    // The API server would store a second instance, which no operator reconciles. It is refused before a missing
+    // operator is reported, because a run from here would refuse it too.
     let live = read_unless_second(session, manifest).await?;
     if let Some(live) = &live {
         refuse_downgrade(session, &target, live, manifest)?;

@@ -57,7 +57,8 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
     })?
 }
 
-/// Refuses a plan that was made for another cluster: before its instance exists, nothing else tells the two apart.
+/// Refuses a plan that was made for another cluster. Before its instance exists, only the cluster's UID tells the two
+/// apart.
 async fn must_be(session: &Session<'_>, planned: &str, endpoint: Option<&str>) -> Result<(), CliError> {
     match session.cluster_uid().await.ok().flatten() {
         Some(uid) if uid != planned => Err(CliError::failed(match endpoint {

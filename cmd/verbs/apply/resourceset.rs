@@ -24,7 +24,7 @@ use crate::terminal::{CliError, Exit, Shell};
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
-    // The set of the file; its name is in the file.
+    // The name of the set is in the file, so the rights cover the namespace.
     rights.in_namespace(
         &namespace,
         &[always("get patch", "resourcesets"), when("the set is new", "create list watch", "resourcesets")],

@@ -53,7 +53,7 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Opens the instance's distribution; without a network the embedded one replaces the default artifact. Nothing is
+/// Opens the instance's distribution. Without a network the embedded one replaces the default artifact: nothing is
 /// written, so an answer from embedded data is better than none. The user's own artifact may differ in everything, so a
 /// failure is an error.
 async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
@@ -70,7 +70,7 @@ async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Res
         // A tag must be resolved at the registry, so the cache does not help.
         Some(artifact) if source.offline => Ok(embedded(artifact, " with --offline")),
         Some(artifact) => match source.open(shell, Some(artifact)).await {
-            // Only a registry without an answer: a refusal or a missing tag is an answer.
+            // Only if the registry did not answer. A refusal or a missing tag is an answer.
             Err(error) if error.exit() == Exit::Unreachable => Ok(embedded(artifact, "")),
             opened => opened,
         },

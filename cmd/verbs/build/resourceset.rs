@@ -90,7 +90,7 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
         let error = warnings.into_iter().fold(CliError::failed(attempted(file)), CliError::cause);
         return Err(error.hint("without --strict these are warnings"));
     }
-    // Also before an error, because they often explain it.
+    // Warnings are printed before an error too, because they often explain it.
     warnings.iter().for_each(|warning| shell.warn(warning));
     shell.print(&text?);
     Ok(Exit::Done)
@@ -132,7 +132,7 @@ fn unwritable(error: &(dyn std::error::Error + 'static)) -> CliError {
     CliError::failed("cannot print the objects").caused_by(error)
 }
 
-/// Reads what the providers beside the ResourceSet have exported.
+/// Reads the inputs that the providers in the namespace of the ResourceSet have exported.
 fn exported(
     args: &Args,
     file: &Path,
@@ -202,7 +202,7 @@ fn listed(warnings: &[Warning]) -> Vec<String> {
     shown.chain((rest > 0).then(|| format!("and {rest} more warnings"))).collect()
 }
 
-/// Prints all objects at once.
+/// Formats all objects at once.
 fn rendered(args: &Args, built: &BuiltSet, shell: &Shell) -> Result<String, CliError> {
     let as_json = |value: &Value| json::to_string(value).map_err(|error| unwritable(&error));
     match args.output {

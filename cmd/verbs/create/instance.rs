@@ -112,7 +112,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })?
 }
 
-/// To create is not to change: an instance that is there has fields that no flag names.
+/// Refuses to change an existing instance, which may have fields that no flag names.
 async fn refuse_existing(session: &Session<'_>, target: &Target) -> Result<(), CliError> {
     let attempted = format!("create {}", session.place(&target.reference()));
     if session.bounded(&attempted, session.cluster.read(&target.id())).await?.is_none() {
@@ -172,7 +172,7 @@ async fn store(
     Ok(Exit::Done)
 }
 
-/// Warns of a version that no Flux known here has: it may be still to come, and is more likely a mistake.
+/// Warns of a version that this program does not know. It may be released later, but is more likely a mistake.
 fn warn_of_unknown_version(wanted: &DistributionSpec, shell: &Shell) {
     let Ok(range) = wanted.version.parse::<VersionRange>() else { return };
     let known = Distribution::embedded().versions();

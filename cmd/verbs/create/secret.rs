@@ -37,9 +37,9 @@ pub enum Command {
     Sops(sops::Args),
 }
 
-/// The Secret that is written.
+/// Rights to write the Secret.
 const WRITES: &[Right] = &[always("get patch", KIND), when("the Secret is new", "create", KIND)];
-/// A Secret that cannot be changed, or has another type.
+/// Rights to replace a Secret that is immutable or has another type.
 const REPLACES: &[Right] = &[when("the Secret has to be created again", "create delete list watch", KIND)];
 
 pub fn rights(command: &Command, rights: &mut Rights) {
@@ -91,10 +91,10 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-/// Refuses `--token`, which signs in to the API server everywhere: beside credentials it is nearly always meant as one
-/// of them, and would be sent to the API server. `--kube-token` is unambiguous.
+/// Refuses `--token`, which signs in to the API server in every command. Beside credentials it is nearly always meant
+/// as one of them, but would be sent to the API server. `--kube-token` is unambiguous.
 fn refuse_token_of_server(meant: &[&str]) -> Result<(), CliError> {
-    // To clap `--kube-token` is an alias of `--token`, so only the words tell which of them was written.
+    // clap treats `--kube-token` as an alias of `--token`, so only the raw words show which of them was written.
     let words = std::env::args_os().take_while(|word| word != "--");
     let mut words = words.map(|word| word.to_string_lossy().into_owned());
     if !words.any(|word| word == "--token" || word.starts_with("--token=")) {
@@ -272,7 +272,7 @@ async fn optional_file(path: Option<&Path>, shell: &Shell) -> Result<Option<Secr
 /// Fields that are flags under the same name, besides those of files.
 const FLAGS: [&str; 5] = ["username", "server", "address", "accesskey", "app-id"];
 
-/// The fields of a Secret in the words of this command: the files that hold them are flags.
+/// Writes the fields of a Secret in a message as flags of this command: `--username`.
 fn in_flags(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let name = word.trim_end_matches([',', ':']);
@@ -284,7 +284,7 @@ fn in_flags(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The flags that give a missing value.
+/// Returns how to pass a missing value.
 fn flags_of(value: &str) -> &'static str {
     match value {
         "password" => "pass it with --password-stdin, --password-file FILE or --password-env NAME",

@@ -70,7 +70,7 @@ pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
         let suspended = target.is_suspended(&object);
         let keeps_flux = suspended || args.with_suspend;
         let needs_operator = needs_operator(&object, keeps_flux);
-        // Flux that is to be kept needs no uninstallation.
+        // If Flux is kept, nothing has to be uninstalled here.
         let here = async {
             match args.follow.dry_run().is_some() || keeps_flux || !needs_operator {
                 true => Ok(args.in_process.in_process && !keeps_flux && args.follow.dry_run().is_none()),
@@ -87,7 +87,7 @@ pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
     })?
 }
 
-/// Asks, and then uninstalls Flux in this process: what the operator would do with a deleted instance.
+/// Asks, then uninstalls Flux in this process, as the operator would for a deleted instance.
 async fn delete_here(
     session: &Session<'_>,
     args: &Args,
@@ -139,7 +139,7 @@ async fn delete(
     confirm(session.shell, &args.confirm, context, &question, Agreement::Yes).await?;
     // The user's answer must not count against the time-out.
     let session = &session.with_new_deadline();
-    // An operator that sees the deletion without the suspension uninstalls Flux.
+    // Suspend first: an operator that sees the deletion without the suspension uninstalls Flux.
     if args.with_suspend && !suspended {
         let (_, failed) =
             send(session, std::slice::from_ref(target), RequestKind::Suspend(SuspendNote::default()), None).await?;
@@ -158,12 +158,13 @@ async fn delete(
     Ok(Exit::Done)
 }
 
-/// Whether something has to act on the deletion: to remove the finalizer, or to uninstall what the instance owns.
+/// Whether the deletion needs an operator: to remove the finalizer, or to uninstall the objects that the instance owns.
 fn needs_operator(object: &Value, keeps_flux: bool) -> bool {
     has_finalizer(object) || (!keeps_flux && inventory_counts(object).iter().any(|(_, count)| *count > 0))
 }
 
-/// Without an operator a finalizer would hold the object for ever, or what the instance owns would stay without an owner.
+/// Refuses a deletion without an operator: a finalizer would hold the object for ever, or the objects of the instance
+/// would lose their owner.
 fn refuse_without_operator(
     session: &Session<'_>,
     target: &Target,

@@ -65,7 +65,7 @@ pub fn run(args: &Args, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, 
             }
             refuse_to_leave_objects(&session, args, target, object).await?;
             if args.in_process.in_process && !has_finalizer(object) {
-                // This process does what the finalizer makes an operator do.
+                // The finalizer makes the impact include the objects that this process deletes in place of an operator.
                 object["metadata"]["finalizers"] = json!([FINALIZER]);
             }
             let object = &*object;
@@ -91,7 +91,8 @@ pub fn run(args: &Args, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, 
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         let is_dry = args.follow.dry_run().is_some();
-        // A controller that sees the deletion without the suspension deletes what it applied.
+        // Suspend first: a controller that sees the deletion without the suspension deletes the objects that it
+        // applied.
         if args.with_suspend {
             let suspend = RequestKind::Suspend(SuspendNote::default());
             let (_, failed) = send(&session, &targets, suspend, args.follow.dry_run()).await?;
@@ -122,7 +123,8 @@ pub fn run(args: &Args, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, 
     })
 }
 
-/// Refuses where the objects of a ResourceSet would stay without an owner, and where another process deletes them.
+/// Refuses a deletion that would leave the objects of a ResourceSet without an owner, or that would run beside a
+/// running operator.
 async fn refuse_to_leave_objects(
     session: &Session<'_>,
     args: &Args,
@@ -144,7 +146,7 @@ async fn refuse_to_leave_objects(
     }
     let coverage = session.operator_coverage(target).await?;
     if !coverage.is_missing() {
-        // It adds the finalizer when it looks at the set.
+        // The operator adds the finalizer when it reconciles the set.
         return Ok(());
     }
     let place = session.place(&target.reference());
@@ -157,7 +159,7 @@ async fn refuse_to_leave_objects(
         .hint(format!("to keep its objects, run `{keeping}`")))
 }
 
-/// Deletes what a ResourceSet has applied, as an operator does before the set is gone.
+/// Deletes the objects of a ResourceSet, as an operator does before the set is gone.
 async fn delete_objects_here(
     session: &Session<'_>,
     args: &Args,

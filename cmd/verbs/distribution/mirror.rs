@@ -202,7 +202,7 @@ async fn is_there(to: &ImageLocation, reference: &str) -> Result<bool, CliError>
     }
 }
 
-/// A packed file may contain only the list of images.
+/// Explains a missing image: a packed file may contain only the list of images.
 fn missing(args: &Args, error: &OciError) -> CliError {
     match (&args.from, &error.reason) {
         (Some(_), Reason::NotFound { .. }) => registry_error(error).hint("pack it with --images"),
@@ -228,7 +228,7 @@ async fn mirror_artifact(
         state,
     };
     if args.dry_run {
-        // Asked only for its error, which would end the copy as well.
+        // Only an error matters here, because it would end the copy as well.
         is_there(&target, &version.name).await?;
         return Ok(view(String::new(), "planned"));
     }

@@ -59,7 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let cannot = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot pack into {}", args.output.display())).caused_by(error)
     };
-    // Beside the file: copied parts stay there until the file is complete.
+    // A folder beside the file keeps the copied parts until the file is complete.
     let folder = partial_folder(&args.output);
     let layout = Layout::create(&folder).map_err(|error| cannot(&error))?;
     let attempted = format!("pack into {}", args.output.display());

@@ -1,7 +1,7 @@
-//! The texts of causes and refusals: each says what the word means, how it comes about, how to tell it from its neighbours, and the
-//! commands that mend it.
+//! The texts of causes and refusals. Each explains what the word means, how the problem arises, how to tell it from
+//! similar ones, and which commands fix it.
 //!
-//! The one place for these texts: `explain`, the page of incidents in the guide and the runbooks of alerts are made from them. The
+//! These texts are the only source for `explain`, for the incidents in the guide and for the runbooks of alerts. The
 //! commands use the names of the guide's examples (`apps`, `podinfo`, `flux-system`).
 
 use flux_operator::inspect::diagnose::why::Reason;
@@ -10,7 +10,8 @@ pub use super::cause_text::CauseText;
 use super::reasons::{EXPLAINED_BY_CAUSES, REASONS};
 use crate::terminal::Exit;
 
-/// Makes the list of texts and a `match` without a wildcard, so that the program does not compile while a variant has no text.
+/// Makes the list of texts and a `match` without a wildcard, so that the program does not compile while a variant has
+/// no text.
 macro_rules! texts {
     ($list:ident, $kind:ident, [$($without:ident),*], $($variant:ident {
         title: $title:literal,
@@ -35,7 +36,7 @@ macro_rules! texts {
     };
 }
 
-/// Looks a cause, a refusal or the reason of a condition or an event up, in any case.
+/// Finds the text of a cause, a refusal, or the reason of a condition or an event; ignores case.
 pub fn find(word: &str) -> Option<&'static CauseText> {
     let reason = EXPLAINED_BY_CAUSES.iter().find(|(reason, _)| reason.eq_ignore_ascii_case(word));
     let word = reason.map_or(word, |(_, cause)| cause);

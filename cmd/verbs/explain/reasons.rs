@@ -2,8 +2,8 @@
 
 use super::cause_text::CauseText;
 
-/// Reasons of failures under another name than the cause that explains them. They are written by this program or by Flux's
-/// controllers.
+/// Reasons of failures under another name than the cause that explains them. They are written by this program or by
+/// Flux's controllers.
 pub const EXPLAINED_BY_CAUSES: [(&str, &str); 51] = [
     ("AcquireLockFailed", "SourceFailed"),
     ("ArchiveOperationFailed", "SourceFailed"),

@@ -161,7 +161,7 @@ fn plain_args(distribution: &Distribution, (version, namespace, components): &Pl
     // A spec needs a registry; the arguments do not depend on it.
     instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
     instance.spec.components = Some(components.clone());
-    // It is installed, so it was allowed.
+    // The version is installed, so it was allowed.
     let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
     let built = CheckedInstance::check(instance).map_err(BuildError::from);
     let built = built.and_then(|checked| build(&checked, distribution, &options));

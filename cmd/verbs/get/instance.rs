@@ -61,7 +61,7 @@ pub fn run(args: &Args, names: &[&str], shell: &Shell) -> Result<Exit, CliError>
                         })
                         .await?;
                     let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
-                    // Without anything of Flux the list reports that instead.
+                    // If Flux is not installed at all, the list reports that instead.
                     if not_installed && !source.is_not_installed(shell).await {
                         return Err(api_missing(&source, &kind.resource_name(), INSTALL_HINT));
                     }
@@ -77,7 +77,7 @@ pub fn run(args: &Args, names: &[&str], shell: &Shell) -> Result<Exit, CliError>
                 }
                 Ok::<_, CliError>(objects)
             };
-            // Side by side, because neither needs the other.
+            // Both reads run concurrently, because neither needs the other.
             let judges = args.output.shows_readiness();
             let judged =
                 async { if judges { verdicts(shell, &source, namespace.as_deref()).await } else { HashMap::new() } };
@@ -100,7 +100,8 @@ pub fn run(args: &Args, names: &[&str], shell: &Shell) -> Result<Exit, CliError>
     })
 }
 
-/// Judges the instances of a namespace (or all) as `why` does. Where that cannot be read, the rows are worth more.
+/// Judges the instances of a namespace (or all) as `why` does. Empty if that cannot be read: the rows are worth showing
+/// without a verdict.
 async fn verdicts(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) -> HashMap<ObjectId, RowVerdict> {
     let (now, kind) = (source.now(), instance_kind());
     let judge = |snapshot: &Snapshot| -> HashMap<ObjectId, RowVerdict> {

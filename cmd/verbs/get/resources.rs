@@ -154,7 +154,8 @@ impl View {
     }
 }
 
-/// Reads beside a list what judges its rows; `None` where that cannot be read, because the rows themselves are worth more.
+/// Reads the objects that judge the rows of a list. `None` if they cannot be read: the rows are worth showing without a
+/// verdict.
 async fn reconcilers(cluster: &Cluster, kinds: &[&'static FluxKind], namespace: Option<&str>) -> Option<Snapshot> {
     let now = Timestamp::now();
     let read = from_cluster::collect(cluster, |snapshot| drop(RowJudge::new(snapshot, kinds, namespace, now)));
@@ -170,7 +171,8 @@ struct RowScope<'k> {
 }
 
 impl RowScope<'_> {
-    /// Judges rows in their order, and reads what that takes. Where it cannot be read, they are judged by what is known.
+    /// Judges rows in their order, and reads the objects that this needs. If those cannot be read, the known objects
+    /// judge the rows.
     async fn verdicts<'r, T>(
         self,
         cluster: &Cluster,
@@ -271,12 +273,12 @@ async fn all(
             snapshot.list_instead_of_many(namespace);
             let is_absent = |kind: &&'static FluxKind| !objects.iter().any(|(one, ..)| one == kind);
             let absent: Vec<_> = kinds.iter().copied().filter(is_absent).collect();
-            // Of a cluster a watch does not tell whether a kind is served.
+            // A watch of a cluster does not show whether a kind is served.
             let lost = if judges && snapshot.is_dump() { missing_definitions(snapshot, &absent) } else { vec![] };
             (objects, lost)
         })
         .await?;
-    // A list whose controllers may not be read is a list all the same.
+    // A list is shown even if its controllers may not be read.
     let (objects, lost) = viewed.or_refusal(|(objects, _)| objects.is_empty())?;
     lost.iter().for_each(|text| shell.warn(text));
     Ok(objects.into_iter().map(|(kind, object, verdict)| row(kind, object, view, verdict)).collect())
@@ -309,8 +311,9 @@ async fn stream(
     // Report an unknown column before any request.
     options.output.select(&mut empty(), printer.now())?;
     let mut found = 0;
-    // Pages wait for the controllers that judge them, which are read at the same time and take less long. From the first page on
-    // that needs more than those, all of them wait for the last one, so that everything is read at once.
+    // Pages are queued until the controllers that judge them are read. That read runs concurrently and takes less time
+    // than the list. If a page needs further objects, that page and all later ones are queued until the last page has
+    // arrived, so that those objects are read at once.
     let beside: OnceCell<Option<Snapshot>> = OnceCell::new();
     let (mut waiting, mut judge) = (VecDeque::new(), None);
     let namespace = scope.namespace.as_deref();
@@ -363,7 +366,7 @@ async fn stream(
         printed = printed.and_then(|()| print(kind, objects, std::mem::replace(&mut verdicts, later)));
     }
     let result = printed.and(result);
-    // Rows before an error are shown too.
+    // Rows that arrived before an error are shown too.
     printer.flush();
     let listed = result.map_err(|ended| match ended {
         PrintEnd::Cluster(error) => cli_error(&error),
@@ -399,7 +402,7 @@ async fn report_unlisted_kinds(
             }
         }
     }
-    // A kind that the installation has and the API server does not serve took its objects along: no row can say so.
+    // If the definition of an installed kind was deleted, its objects are gone too, and no row can show that.
     let lost = beside.map(|snapshot| missing_definitions(snapshot, &missing)).unwrap_or_default();
     if !lost.is_empty() && missing.len() < all {
         lost.iter().for_each(|text| shell.warn(text));
@@ -410,7 +413,7 @@ async fn report_unlisted_kinds(
             shell.warn(&format!("not allowed to list {}", plurals(&denied)));
             Ok(())
         }
-        // The list itself reports that nothing of Flux is there.
+        // The list itself reports that Flux is not installed.
         None if missing.len() == all && lost.is_empty() && source.is_not_installed(shell).await => Ok(()),
         None if missing.len() == all && !lost.is_empty() => {
             let kinds = plurals(&missing);
@@ -477,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn object_fields_are_not_lost_for_labels() {
+    fn rows_keep_the_labels_and_drop_the_managed_fields() {
         let item = row(
             flux_operator::api::kinds::find("ks").unwrap(),
             serde_json::json!({"metadata": {"name": "a", "labels": {"x": "y"}, "managedFields": []}}),

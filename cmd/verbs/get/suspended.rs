@@ -72,7 +72,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let view =
                 |snapshot: &_| suspended::rows(snapshot, &kinds, namespace.as_deref(), selector.as_ref(), source.now());
             let viewed = source.view(shell, view).await?.unless_blind(Vec::is_empty)?;
-            // A watch warns by itself, and only once, of kinds that it may not read.
+            // A watch already warns, and only once, of kinds that it may not read.
             let rows = if args.watch { viewed.value } else { viewed.with_warnings(shell) };
             Ok(listing(&rows))
         })

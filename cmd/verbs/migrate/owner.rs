@@ -56,7 +56,7 @@ pub struct Args {
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.namespace_or("default");
-    for (word, rows) in [(&args.owner, GIVES), (&args.to, &[always("get", KIND)][..])] {
+    for (word, rows) in [(&args.owner, OLD_OWNER), (&args.to, &[always("get", KIND)][..])] {
         let (at, word) = match word.splitn(3, '/').collect::<Vec<_>>().as_slice() {
             [at, kind, name] => ((*at).to_owned(), format!("{kind}/{name}")),
             _ => (namespace.clone(), word.clone()),
@@ -77,8 +77,8 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The owner that gives objects away.
-const GIVES: &[Right] =
+/// Rights on the old owner.
+const OLD_OWNER: &[Right] =
     &[always("get", KIND), always("patch", "KIND/status"), when("it is not suspended yet", "patch", KIND)];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -173,8 +173,7 @@ async fn plan(
             None => gone.push(id),
             Some(live) => {
                 let step = plan_move(&live, &giver, &taker);
-                // An object that is to change hands must still be the giver's, or the taker's if an earlier run moved
-                // it.
+                // The object must still belong to the old owner, or to the new one if an earlier run moved it.
                 if let (false, true) = (giver.claims(&live) || taker.claims(&live), step.patch.is_some()) {
                     let error =
                         CliError::failed(format!("cannot move {id}: it does not carry the labels of {}", giver.id));
@@ -242,7 +241,8 @@ fn plan_text(migration: &OwnerMigration) -> String {
     lines.iter().map(|line| format!("{}\n", flux_operator::format::harmless::on_one_line(line))).collect()
 }
 
-/// Each step may be the last: the old owner cannot prune anything while it is suspended, and a second run continues.
+/// Carries out the migration. It may be interrupted after any step: the old owner cannot prune anything while it is
+/// suspended, and a second run continues.
 async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Target) -> Result<(), CliError> {
     if migration.suspends {
         let reason = format!("objects move to {}", migration.to);
@@ -259,7 +259,8 @@ async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Tar
     let attempted = format!("take objects out of the inventory of {}", migration.from);
     let old = session.get(from).await?;
     let (id, moved) = (&ObjectId::of(&old), &moved);
-    // The suspension has changed its version, and its controller may write the status once more.
+    // The owner was read again after its suspension. Its controller may still write the status, so a conflict is
+    // retried.
     let leave = |old: Value| async move {
         let Some(patch) = inventory_patch(&old, moved) else { return Ok(()) };
         session.cluster.merge_patch(id, Some("status"), &patch, CLI_FIELD_MANAGER).await.map(drop)

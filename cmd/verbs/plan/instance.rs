@@ -30,7 +30,7 @@ pub fn rights(args: &Args, name: &str, rights: &mut Rights) {
     rights.everywhere(FINDS_OPERATOR);
     rights.everywhere(&under("the version changes", FINDS_PROBLEMS));
     match &args.filename {
-        // The instance of the file; its name is in the file.
+        // The name of the instance is in the file, so the rights cover the namespace.
         Some(_) => rights.in_namespace(
             &namespace,
             &[always("get patch", "fluxinstances"), when("the instance is new", "create list", "fluxinstances")],
@@ -47,7 +47,7 @@ pub fn planned(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError>
     }
     let changes = saved.plan.has_changes();
     let text = shown(args, &saved.plan, first_screen.as_deref(), shell)?;
-    // Before printing: a reader that closes the pipe after a few lines wants the plan all the same.
+    // Saved before printing, because the reader may close the pipe after a few lines.
     if let Some(file) = &args.out {
         PlanFile::new(saved, cluster, endpoint).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
@@ -73,7 +73,7 @@ struct InstancePlan {
     cluster: Option<String>,
     /// Server and context.
     endpoint: String,
-    /// Of a plan that changes the version: what `upgrade` shows.
+    /// The lines that `upgrade` shows, if the plan changes the version.
     first_screen: Option<Vec<String>>,
     destination: Destination,
 }
@@ -111,8 +111,8 @@ async fn plan(args: &Args, name: &str, shell: &Shell) -> Result<InstancePlan, Cl
     Ok(InstancePlan { saved, cluster, endpoint, first_screen, destination: session.destination() })
 }
 
-/// Returns what `upgrade` shows first, and warns as it does, if a person reads a plan that changes the version. `spec` is
-/// that of the file.
+/// Returns the lines that `upgrade` shows first, and warns as it does, for the table of a plan that changes the
+/// version. `spec` is that of the file.
 async fn first_screen(
     args: &Args,
     session: &Session<'_>,

@@ -20,7 +20,7 @@ pub fn rights(name: Option<&str>, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     match name {
         Some(name) => rights.resource_set(name, &[always("get", KIND)]),
-        // The set of the file; its name is in the file.
+        // The name of the set is in the file, so the rights cover the namespace.
         None => rights.in_namespace(
             &namespace,
             &[always("get patch", "resourcesets"), when("the set is new", "create list", "resourcesets")],
@@ -80,7 +80,7 @@ fn as_json(plan: &ResourceSetPlan) -> Result<Value, CliError> {
     Ok(value)
 }
 
-/// Which set, from where to where it goes, and what its inputs come from.
+/// Formats the set, its current and new revision, and the providers of its inputs.
 fn head(plan: &ResourceSetPlan, style: &plan_view::Style) -> String {
     let set = &plan.resource_set;
     let revision = match plan.previous_revision.as_deref() {
@@ -118,7 +118,7 @@ fn provider_line(one: &PlannedProvider) -> String {
     line
 }
 
-/// The objects that change, below the input set that makes each of them.
+/// Formats the objects that change, below the input set that makes each of them.
 fn screen(plan: &ResourceSetPlan, style: &plan_view::Style) -> String {
     let mut text = head(plan, style);
     let is_shown = |one: &&PlannedSetObject| style.all || one.planned.step != Step::Unchanged;

@@ -85,7 +85,7 @@ fn kinds_of(args: &Args) -> Result<Vec<&'static FluxKind>, CliError> {
     if !named.is_empty() {
         return Ok(named);
     }
-    // The instance makes all the others: it is asked by its own name.
+    // The operator's own kinds, which create the other objects, have to be named.
     let works = |kind: &&FluxKind| must_reconcile(kind, "reconcile").is_ok() && kind.group != GROUP;
     Ok(FLUX_KINDS.iter().filter(works).collect())
 }

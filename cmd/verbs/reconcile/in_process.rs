@@ -39,7 +39,7 @@ pub fn rights(wanted: &ObjectSelection, rights: &mut Rights) {
     rights.everywhere(FINDS_OPERATOR);
 }
 
-/// Reconciles input providers one after the other. The first that fails ends it.
+/// Reconciles input providers one after the other, and stops at the first failure.
 pub fn run(args: &InProcessArgs, force: bool, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, CliError> {
     if let Some(kind) = wanted.kinds().into_iter().find(|kind| kind.kind != "ResourceSetInputProvider") {
         args.refuse_for(kind)?;
@@ -67,7 +67,7 @@ pub fn run(args: &InProcessArgs, force: bool, wanted: ObjectSelection, shell: &S
     })
 }
 
-/// A running operator reconciles the input providers of all namespaces.
+/// Refuses to work beside any running operator, because it reconciles the input providers of all namespaces.
 async fn refuse_beside_any_operator(
     session: &Session<'_>,
     args: &InProcessArgs,

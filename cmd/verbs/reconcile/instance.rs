@@ -35,7 +35,7 @@ pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
         let target = session.instance(name);
         let here = async {
             match args.follow.dry_run().is_some() || !args.follow.waits() {
-                // Nothing is to be reconciled now, or only asked for.
+                // A dry run reconciles nothing, and without waiting the stored request is enough.
                 true => Ok(args.in_process.in_process),
                 false => is_done_here(&session, &args.in_process, &target).await,
             }

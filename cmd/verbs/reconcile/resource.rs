@@ -14,7 +14,7 @@ use crate::session::target::{ObjectSelection, Target};
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::kinds::SOURCE_GROUP;
 
-/// The source is named by the object, which may also be in another namespace.
+/// Rights on the source, which the object names and which may be in another namespace.
 const FETCHES: &[Right] = &[when("the object has such a source", "patch get list watch", KIND)];
 
 pub fn rights(args: &Args, wanted: &ObjectSelection, rights: &mut Rights) {

@@ -28,7 +28,7 @@ pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
         }
         let coverage = shell.interruptible(session.operator_coverage(target)).await?;
         let without = session.command(&format!("resume {}", target.words()), &target.namespace);
-        // Before the suspension ends, because a running operator would begin at once.
+        // Checked before the suspension ends, because a running operator would begin at once.
         refuse_beside_operator(&session, &args.in_process, &target.reference(), &coverage, &without)?;
         let (_, failed) = shell.interruptible(send(&session, &targets, RequestKind::Resume, None)).await?;
         if let Some(error) = failed.into_iter().next() {

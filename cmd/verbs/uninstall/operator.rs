@@ -1,4 +1,4 @@
-//! `uninstall operator`: removes the operator in order; Flux is removed first, or keeps the operator.
+//! `uninstall operator`: removes the operator in order, unless it reconciles an instance.
 
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::k8s::ObjectId;
@@ -57,13 +57,13 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     }
 }
 
-/// An object of the operator.
+/// Rights on each object of the operator.
 const UNINSTALLS: &[Right] = &[
     always("delete", KIND),
     when("the object is read by its name", "get list", KIND),
     when("it is waited for", "watch", KIND),
 ];
-/// Objects of others that keep an operator.
+/// Rights to look for objects that need the operator.
 const LOOKS: &[Right] = &[
     when("objects that no operator would serve are looked for", "list", FLUX),
     always("list", "clusterrolebindings"),
@@ -102,7 +102,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Ok(Exit::Done);
         }
         let refusal = match args.dry_run.is_set() && args.with_instance {
-            // A dry run has not deleted them.
+            // A dry run has not deleted the instances.
             true => plan.refusal_beside_instances(),
             false => plan.refusal(),
         };
@@ -150,8 +150,8 @@ async fn carry_out(
     Ok(Exit::Done)
 }
 
-/// Returns the instances in the operator's namespace, and whether an operator would uninstall them. None is deleted if
-/// the operator itself would be refused afterwards.
+/// Returns the instances in the operator's namespace, each with whether its operator is missing. Fails if the operator
+/// could not be removed afterwards, so that no instance is deleted before a refusal.
 async fn instances(shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
     let session = Session::open(shell).await?;
     let namespace = session.namespace_or(DEFAULT_NAMESPACE);
@@ -175,7 +175,7 @@ fn instance_args(args: &Args, (instance, is_operator_missing): (ObjectId, bool))
         instance: InstanceNameArgs { instance: vec![format!("instance/{}", instance.name)] },
         in_process: InProcessArgs { in_process: is_operator_missing, force_in_process: false },
         keep_crds: false,
-        // A dry run shows everything before it judges the agreement, which is the same for the instance and the operator.
+        // A dry run shows everything before it checks the agreement, which covers the instance and the operator.
         confirm: ConfirmArgs { yes: args.confirm.yes || args.dry_run.is_set(), ..args.confirm.clone() },
         follow: FollowArgs {
             wait: WaitArgs { wait: true },

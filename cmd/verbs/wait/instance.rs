@@ -1,4 +1,4 @@
-//! `wait instance`: looks beside the Ready condition.
+//! `wait instance`: looks beyond the Ready condition.
 
 use flux_operator::inspect::diagnose::why::{Why, why};
 use flux_operator::inspect::read::from_cluster;
@@ -24,7 +24,7 @@ pub fn rights(name: &str, rights: &mut Rights) {
     rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
 }
 
-/// An instance says Ready of its last run: whether it still is well is judged as `why` judges it.
+/// Judges a ready instance as `why` does, because its Ready condition is about the last run only.
 pub async fn judge(session: &Session<'_>, target: &Target) -> Result<(), CliError> {
     let resource = target.kind.resource_type();
     let now = jiff::Timestamp::now();

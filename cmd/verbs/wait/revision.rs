@@ -173,7 +173,8 @@ fn named_in(source: &Source<'_>, kind: &FluxKind, namespace: Option<&str>, name:
     in_dump.unwrap_or_else(|| ObjectId::new(kind.group, kind.kind, namespace, name))
 }
 
-/// Waits until the revision is everywhere, or cannot arrive; returns the reason in that case.
+/// Waits until the revision is everywhere or cannot arrive; also returns why the wait ended, for the error about late
+/// objects.
 async fn wait_in(
     session: &Session<'_>,
     wait: &mut RevisionWait,
@@ -194,9 +195,9 @@ struct RevisionWait {
     revision: RevisionQuery,
     scope: RevisionScope,
     objects: BTreeMap<ObjectId, Value>,
-    /// Sources that have had the revision: a newer one does not undo it.
+    /// Sources that have had the revision, even if they have a newer one now.
     fetched: BTreeSet<ObjectId>,
-    /// Time at which each object had it, since the start.
+    /// Time from the start until each object had the revision.
     done: BTreeMap<ObjectId, Duration>,
     started: Instant,
 }
@@ -290,7 +291,7 @@ impl RevisionWait {
         }
     }
 
-    /// Evaluates the expressions by which the members of the rollout judge what they applied.
+    /// Evaluates the health expressions of the rollout's members on the objects that they applied.
     async fn health_checks(&self, shell: &Shell, source: &Source<'_>, found: &RevisionRollout) -> HealthChecks {
         let members = found.members.iter().filter_map(|member| self.objects.get_key_value(&member.object));
         let owners: Vec<(&ObjectId, &Value)> = members.filter(|(_, owner)| has_expressions(owner)).collect();
@@ -300,7 +301,7 @@ impl RevisionWait {
         let view = source.view(shell, |snapshot| -> HealthChecks {
             owners.iter().map(|(id, owner)| ((*id).clone(), judged_objects(snapshot, owner))).collect()
         });
-        // The revision has arrived or not, whether or not this can be read.
+        // Unreadable health checks do not change whether the revision has arrived.
         timeout(EXPLAIN_LIMIT, view).await.ok().and_then(Result::ok).map(|viewed| viewed.value).unwrap_or_default()
     }
 
@@ -382,7 +383,7 @@ async fn late(
     for member in who.iter().take(EXPLAINED) {
         let Some(object) = wait.objects.get(&member.object) else { continue };
         let view = source.view(shell, |snapshot| why(snapshot, object, source.now()));
-        // The time is up: an explanation may take a moment more, but not longer.
+        // The time is up, so an explanation gets only a moment more.
         let Ok(Ok(answer)) = timeout(EXPLAIN_LIMIT, view).await else { continue };
         let Some(cause) = answer.value.cause else { continue };
         if reported.insert(cause.summary.clone()) {

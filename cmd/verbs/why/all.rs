@@ -22,7 +22,7 @@ use crate::terminal::{CliError, Exit, Shell};
 /// How many of the objects that a cause affects are named.
 const NAMED: usize = 3;
 
-/// `only` is the kind that was asked for.
+/// `only` limits the answer to a kind.
 pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;

@@ -39,7 +39,7 @@ pub fn run(args: &Args, objects: &[(&str, &str)], shell: &Shell) -> Result<Exit,
     })
 }
 
-/// Shows what explains each object; as a list, unless one object was asked for.
+/// Shows the explanation of each object; as a list unless a single object was named.
 pub fn answer(
     shell: &Shell,
     output: &Format,
@@ -63,7 +63,7 @@ pub fn answer(
         None => found.iter().map(|why| screen(shell, why, now)).collect::<Vec<_>>().join("\n"),
     };
     shell.print_in_colour(&text);
-    // The worst of them decides.
+    // The worst verdict decides the exit code.
     let verdict = found.iter().map(|why| why.verdict).max().unwrap_or_default();
     Ok(exit_of(verdict, VerdictUse::Judge))
 }

@@ -16,9 +16,9 @@ use crate::session::Session;
 use crate::session::connect::{cli_error, context_namespace};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Ends the name under which the API server judges a new Secret in a dry run.
+/// Suffix of the name under which the API server checks a new Secret in a dry run.
 const JUDGED_AS: &str = ".replacing";
-/// How often a deleted Secret that a finalizer holds back is looked at.
+/// Interval for checking whether a deleted Secret with a finalizer is gone.
 const GONE_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) async fn write(
@@ -70,14 +70,14 @@ pub(super) async fn write(
         Err(session.out_of_time(&format!("apply {object}")).object(object))
     });
     let step = match step {
-        // A new Secret may only lack its namespace.
+        // The error of a new Secret may be its missing namespace.
         Err(error) => return Err(session.with_nearest_namespace(error, &secret.namespace).await),
         Ok(step) => step,
     };
     let what = match step {
         SecretWrite::Applied(what) => what,
         SecretWrite::Replace(live) => {
-            // Neither --timeout nor an interrupt comes between: every call has its own limit.
+            // Neither --timeout nor an interrupt ends the replacement halfway. Every call has its own limit.
             writing.replace(&live).await?;
             "replaced"
         }
@@ -91,7 +91,7 @@ pub(super) async fn write(
 /// The remaining step once everything is known.
 enum SecretWrite {
     Applied(&'static str),
-    /// The Secret in the way, as it is stored.
+    /// The stored Secret, which has to be deleted first.
     Replace(Value),
 }
 
@@ -128,8 +128,8 @@ impl SecretWriter<'_> {
         applied.map(|after| ApplyResult::of(live, &after)).map_err(|error| cli_error(&error))
     }
 
-    /// Has the API server judge the new Secret as a dry run before the old one is deleted. The dry run has another name, because
-    /// under its own the old Secret is in the way.
+    /// Lets the API server check the new Secret in a dry run before the old one is deleted. The dry run uses another
+    /// name, because the old Secret still has the real one.
     async fn judge(&self) -> Result<(), CliError> {
         // A name has 253 characters at most.
         let name: String = self.secret.name.chars().take(253 - JUDGED_AS.len()).collect();
@@ -142,7 +142,7 @@ impl SecretWriter<'_> {
             .map_err(|error| cli_error(&error).hint(format!("{} is unchanged", reference(self.secret))))
     }
 
-    /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back.
+    /// Deletes exactly the Secret that was read, and creates the new one. If that fails, restores the old one.
     async fn replace(&self, live: &Value) -> Result<(), CliError> {
         if self.dry_run {
             let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
@@ -171,7 +171,8 @@ impl SecretWriter<'_> {
     }
 }
 
-/// A Secret as it was, without the fields that the API server sets on each object. Zeroed when dropped, as every manifest.
+/// Returns a Secret as it was, without the fields that the API server sets on each object. Zeroed when dropped, like
+/// every manifest.
 fn as_before(live: &Value) -> SecretManifest {
     let metadata = |key: &str| live.get("metadata").and_then(|metadata| metadata.get(key)).cloned();
     let mut kept = serde_json::Map::new();
@@ -231,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_put_back_with_everything_but_what_the_server_gives() {
+    fn a_secret_is_restored_without_the_fields_of_the_server() {
         let live = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true, "data": {"a": "Yg=="},
             "metadata": {"name": "s", "namespace": "n", "labels": {"l": "1"}, "uid": "u", "resourceVersion": "7",
                 "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": []}});
