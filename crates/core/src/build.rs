@@ -143,8 +143,8 @@ pub fn build(
     list.fix_references();
     list.check_unique()?;
     list.replace_images(&image_replacements);
-    // Otherwise kustomize-controller would apply an older Flux that is still in Git, and prune Flux when it goes from
-    // there.
+    // Otherwise kustomize-controller would apply an older Flux that is still in Git, and prune Flux when its manifests
+    // are removed from Git.
     list.set_annotations([
         (well_known::KUSTOMIZE_SSA_ANNOTATION, "Ignore"),
         (well_known::KUSTOMIZE_PRUNE_ANNOTATION, "Disabled"),

@@ -1,7 +1,7 @@
 //! The content of each Flux version: controllers, CRDs, permissions, network policies and images.
 //!
-//! A [`Distribution`] is either the one embedded in the program or one that was packaged elsewhere. Both answer the same
-//! questions; the embedded one computes its answers from these facts, which are the only places to edit:
+//! A [`Distribution`] is either the one embedded in the program or one that was packaged elsewhere. Both have the same
+//! interface. The embedded one computes its content from these facts, which are the only places to edit:
 //!
 //! | what | where |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | RBAC, quota, network policies | `rbac_and_policies.rs` |
 //!
 //! # The notation
-//! Each API group has a file, after `common.notation`, which defines what several kinds share. One line is one thing, two
-//! spaces of indentation mean "belongs to the line above".
+//! Each API group has a file. `common.notation` is read first and defines the parts that several kinds share. Each line
+//! defines one item, and two spaces of indentation mean "belongs to the line above".
 //!
 //! ```text
 //! # a comment, on a line of its own
@@ -31,7 +31,8 @@
 //! - `!` marks it required (or `required@GATE`, if only there);
 //! - types: `string bool int int64 time object any` or a named type above; `[]T` is a list, `{}T` a map with string keys;
 //! - attributes: `=DEFAULT` (JSON without spaces, or a bare word), `oneof=a|b`, `~pattern`, `minLength= maxLength= min=
-//!   minItems= maxItems= listType= listKeys= mapType=`. What is about a list goes to the list, the rest to its items;
+//!   minItems= maxItems= listType= listKeys= mapType=`. Of a list's attributes, those about lists apply to the list
+//!   itself and the others to its items;
 //! - below it: more values (`| a b c`), CEL rules (`? expression`, then deeper `: message [GATE]`), and its own fields.
 //!
 //! A gate says where a line holds: `[2.7..]`, `[..2.8]`, `[v1+v1beta2]`, `[v1,v1beta2:2.3..]` (v1 always, v1beta2 from 2.3).
@@ -40,10 +41,10 @@
 //!
 //! # Adding a Flux version
 //! 1. `tags.txt`: a row. `digests.txt`: a section.
-//! 2. A patch release: usually done. A minor release: change what its CRDs changed. A new field gets `[2.10..]`, a
-//!    removed one `[..2.9]`, an API version that is gone gets a gate on its `version` line, a new controller-gen version
-//!    its `annotation` line.
-//! 3. Changes of Deployments, roles or policies: a `is_at_least(flux, 2, 10, 0)` where the fact stands.
+//! 2. A patch release usually needs nothing else. For a minor release, edit the notation of the CRDs that changed. A
+//!    new field gets `[2.10..]`, a removed field `[..2.9]`, a removed API version a gate on its `version` line, and a
+//!    new controller-gen version an `annotation` line.
+//! 3. For changes of Deployments, roles or policies, add an `is_at_least(flux, 2, 10, 0)` next to the fact.
 //! 4. `FLUX_DATA_DIR=… cargo test --test offline -- distribution`, with the release's `manifests.tar.gz` unpacked in that folder as
 //!    `flux/v2.10.0/`, compares every object with the released one. It also prints the rows that
 //!    `tests/offline/distribution/hashes.txt` now needs.
@@ -162,7 +163,8 @@ impl Distribution {
     /// An archive is read into memory, at most 128 MiB in 10000 entries.
     ///
     /// # Errors
-    /// When the path cannot be read, holds no version, or is an archive with links, devices, absolute paths, `..` or more content than allowed.
+    /// When the path cannot be read, holds no version, or is an archive with links, devices, absolute paths, `..` or
+    /// more content than allowed.
     pub fn open(path: &Path) -> Result<Self, DistributionError> {
         let unreadable = |source| DistributionError::Read { path: path.to_owned(), source };
         let origin = path.display().to_string();
@@ -206,7 +208,7 @@ impl Distribution {
         Self { digest: Some(digest), ..self }
     }
 
-    /// The digest of the artifact that holds it; `None` for the embedded distribution, folders and files.
+    /// Returns the digest of the artifact that holds it; `None` for the embedded distribution, folders and files.
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }

@@ -3,11 +3,12 @@
 //! ```text
 //! ResourceList --apply_patches--> (JSON 6902 | strategic merge) --namespace--suffix--references--images--metadata--> objects
 //! ```
-//! Pure: no files, no remote bases, no generators. Where nothing below says otherwise the result is that of `kustomize build`
-//! (checked against kustomize 5.5 by `tests/kustomize_judge.rs`).
+//! Pure: no files, no remote bases, no generators. Except for the decisions below, the result is that of
+//! `kustomize build` (checked against kustomize 5.5 by `tests/kustomize_judge.rs`).
 //!
 //! # Decisions
-//! Where kustomize loses or garbles what was written, this engine does what the writer meant, or says why it cannot:
+//! Where kustomize loses or garbles a part of a patch, this engine does what its author meant, or fails with the
+//! reason:
 //!
 //! | # | case | kustomize | here |
 //! |---|---|---|---|
@@ -27,7 +28,7 @@
 //! | 14 | a patch of comments only, or an empty JSON patch (`[]`) | "qualifies as both" error up to 5.5, nothing later | changes nothing |
 //! | 15 | a selector that is a legal Go expression but not one of the `regex` crate (`a{`) | accepted | error |
 //! | 16 | a patch whose text is not needed by any object (target selects nothing) | not checked for errors of its operations | its syntax, operations and pointers are checked |
-//! | 17 | `$patch: replace` or `delete` for something that is no mapping | error | obeyed |
+//! | 17 | `$patch: replace` or `delete` for a value that is not a mapping | error | obeyed |
 //! | 18 | a number or boolean for what was text | text if the old value was written in quotes | as the patch has it |
 //! | 19 | items beside `$patch: delete` in a list | kept if the old list had items | kept: they replace the list |
 //! | 20 | `$patch: replace` in an item of a keyed list | no effect on an item that exists | obeyed |

@@ -1,4 +1,4 @@
-//! The pure rooms of the project: values in, values out. Nothing here knows a network, a clock or a Kubernetes client.
+//! The pure rooms of the project: values in, values out. They do not use a network, a clock or a Kubernetes client.
 //!
 //! ```text
 //! build                             instance + distribution -> objects

@@ -69,7 +69,7 @@ pub struct SecretContent {
 /// Why credentials cannot become a Secret. No variant holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// A value without which there is nothing to write.
+    /// A required value is missing.
     #[error("{0} is required")]
     Missing(&'static str),
     /// A value the API server would refuse.
@@ -126,7 +126,7 @@ impl Credentials {
         Ok(content)
     }
 
-    /// Checks the credentials as of `now`, and returns what looks unusual.
+    /// Checks the credentials as of `now`, and returns warnings about unusual values.
     ///
     /// # Errors
     /// The first [`SecretError::Check`] that fails.

@@ -10,7 +10,7 @@ use crate::{Expression, reason};
 
 /// Limit for parts in an explanation.
 const MAX_PARTS: usize = 8;
-/// Limit for parts within parts.
+/// Limit for nested parts.
 const MAX_NESTING: usize = 16;
 
 /// A part of an expression that is false or has no result.
@@ -28,7 +28,7 @@ impl fmt::Display for FalsePart {
     }
 }
 
-/// Returns the parts that make a text false or without a result; empty when it is true.
+/// Returns the parts that make a text false or fail. The list is empty if the text is true.
 pub(crate) fn explain(text: &str, context: &Context<'_>) -> Vec<FalsePart> {
     let mut found = vec![];
     add(text, context, MAX_NESTING, &mut found);
@@ -40,17 +40,17 @@ fn add(text: &str, context: &Context<'_>, nesting: usize, found: &mut Vec<FalseP
     if found.len() >= MAX_PARTS || result(text, context) == Ok(true) {
         return;
     }
-    // A conditional is not split: which of its branches counts depends on its condition.
+    // A conditional is not split, because its condition decides which branch counts.
     if nesting > 0 && !split::is_conditional(text) {
         // `||` binds weaker than `&&`, so a text is split at it first.
         let alternatives = split::parts(text, "||");
         if alternatives.len() > 1 {
-            // All of them are false: each one would be enough.
+            // Explain every alternative, because any of them would make the text true.
             return alternatives.into_iter().for_each(|part| add(part, context, nesting - 1, found));
         }
         let all = split::parts(text, "&&");
         if all.len() > 1 {
-            // The first one that is not true decides.
+            // Explain only the first part that is not true, because it decides the result.
             let first = all.into_iter().find(|part| result(part, context) != Ok(true));
             return first.into_iter().for_each(|part| add(part, context, nesting - 1, found));
         }
@@ -65,7 +65,8 @@ fn add(text: &str, context: &Context<'_>, nesting: usize, found: &mut Vec<FalseP
     found.push(FalsePart { part: text.to_owned(), found: found_values });
 }
 
-/// Explains the first element of a list for which the condition of `all` does not hold, or that `exists` found none.
+/// Explains a loop: the first element that does not meet the condition of `all`, or that no element meets that of
+/// `exists`.
 fn add_loop(text: &str, context: &Context<'_>, nesting: usize, found: &mut Vec<FalsePart>) -> bool {
     let Some(split::ListLoop { list, macro_name, variable, condition }) = split::list_loop(text) else { return false };
     let Some(CelValue::List(items)) = value(list, context) else { return false };

@@ -6,7 +6,7 @@
 //! The variables are the fields at the top of the object, such as `metadata` and `status`. The functions are those of
 //! Flux: the standard ones, optional values, strings, sets and encoders
 //! (<https://fluxcd.io/flux/cheatsheets/cel-healthchecks/>). Expressions come from untrusted authors, so their length,
-//! their depth and the loops within loops have limits. The crate knows nothing of Kubernetes.
+//! their depth and their nested loops have limits. The crate is not specific to Kubernetes.
 #![warn(missing_docs, unreachable_pub)]
 
 mod explain;
@@ -24,9 +24,9 @@ pub use explain::FalsePart;
 
 /// Limit for the length of an expression in bytes.
 pub const MAX_LENGTH: usize = 16 << 10;
-/// Limit for brackets within brackets; the parser recurses.
+/// Limit for nested brackets, because the parser recurses.
 pub const MAX_DEPTH: usize = 48;
-/// Limit for loops within loops, each of which may run over a large list.
+/// Limit for nested loops, because each loop may run over a large list.
 pub const MAX_LOOPS: usize = 3;
 
 /// An expression that cannot be used.
@@ -100,8 +100,8 @@ impl Expression {
         self.evaluate_in(&context(fields))
     }
 
-    /// Returns the parts that make the expression false or without a result, with the values that they compare; empty
-    /// when it is true.
+    /// Returns the parts that make the expression false or fail, with the values that they compare. The list is empty
+    /// if the expression is true.
     pub fn explain(&self, fields: &Map<String, Value>) -> Vec<FalsePart> {
         explain::explain(&self.text, &context(fields))
     }
@@ -112,7 +112,7 @@ impl Expression {
             Ok(_) => Err(EvaluationError::NotBoolean(self.text.clone())),
             Err(error) => {
                 let reason = match &error {
-                    // Go's library takes the dotted path for the name of a variable first.
+                    // Go's library first looks for a variable with the dotted path as its name, and reports that path.
                     ExecutionError::UndeclaredReference(name) => {
                         let path = path_from(&self.parsed, name).unwrap_or_else(|| name.to_string());
                         format!("no such attribute(s): {path}")
@@ -144,7 +144,7 @@ fn reason(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::UndeclaredReference(name) => format!("no such attribute(s): {name}"),
-        // Other texts print whole values, which may be large or secret.
+        // The other errors of the crate print whole values, which may be large or secret.
         ExecutionError::FunctionError { function, message } => format!("{function}: {message}"),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
@@ -186,7 +186,7 @@ fn dotted_path(expression: &IdedExpr, variable: &str) -> Option<String> {
     }
 }
 
-/// Returns how many loops stand within each other.
+/// Returns the depth of nested loops.
 fn loops(expression: &IdedExpr) -> usize {
     let most = |all: &[IdedExpr]| all.iter().map(loops).max().unwrap_or_default();
     match &expression.expr {
@@ -207,7 +207,7 @@ fn loops(expression: &IdedExpr) -> usize {
     }
 }
 
-/// As [`loops`], of an entry of a map or a field of a message.
+/// Like [`loops`], for an entry of a map or a field of a message.
 fn loops_of_entry(entry: &EntryExpr) -> usize {
     match entry {
         EntryExpr::MapEntry(entry) => loops(&entry.key).max(loops(&entry.value)),

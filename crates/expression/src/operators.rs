@@ -1,4 +1,4 @@
-//! Operators that the crate `cel` evaluates in another way than Go's library, on which Flux relies.
+//! Operators that the crate `cel` evaluates differently from Go's library, which Flux uses.
 //!
 //! Numbers of different types are equal by value, and an optional field that is missing is an empty optional value
 //! (<https://github.com/google/cel-spec/blob/master/doc/langdef.md#equality>).
@@ -6,7 +6,7 @@
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 use kube_cel::cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
 
-// No identifier of an expression begins with this sign, so an author cannot call them.
+// Identifiers of an expression cannot begin with `@`, so an author cannot call these functions.
 const EQUAL: &str = "@equal";
 const NOT_EQUAL: &str = "@not_equal";
 
@@ -17,7 +17,7 @@ pub(crate) fn replace(expression: &mut IdedExpr) {
             match call.func_name.as_str() {
                 operators::EQUALS => EQUAL.clone_into(&mut call.func_name),
                 operators::NOT_EQUALS => NOT_EQUAL.clone_into(&mut call.func_name),
-                // As a selection the crate fails for a missing field; as an index it gives an empty optional value.
+                // For a missing field the crate's selection fails, but its index returns an empty optional value.
                 operators::OPT_SELECT => operators::OPT_INDEX.clone_into(&mut call.func_name),
                 _ => {}
             }
@@ -50,12 +50,12 @@ pub(crate) fn replace(expression: &mut IdedExpr) {
     }
 }
 
-/// The functions that convert a value, which Go's library evaluates for constants before it sees an object.
+/// Conversion functions. Go's library evaluates them for constants before it has an object.
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
-/// Returns a constant part of an expression that has no result: a pattern that is not valid, or a text that cannot be
-/// converted. Go's library refuses such an expression as a whole.
+/// Returns the error of a constant part that can never have a result: an invalid pattern, or a text that cannot be
+/// converted. Go's library refuses the whole expression in this case.
 pub(crate) fn impossible_constant(expression: &IdedExpr, context: &Context<'_>) -> Option<ExecutionError> {
     let find = |part: &IdedExpr| impossible_constant(part, context);
     let is_literal = |part: &IdedExpr| matches!(part.expr, Expr::Literal(_));
@@ -68,7 +68,7 @@ pub(crate) fn impossible_constant(expression: &IdedExpr, context: &Context<'_>) 
                 [_, pattern] if call.func_name == "matches" && is_literal(pattern) => {
                     let mut alone = expression.clone();
                     if let Expr::Call(call) = &mut alone.expr {
-                        // The pattern itself stands for the text, which may be a field.
+                        // The text may be a field, so the pattern is used as the text as well.
                         call.target = Some(Box::new((*pattern).clone()));
                         call.args = vec![(*pattern).clone()];
                     }
@@ -90,7 +90,7 @@ pub(crate) fn impossible_constant(expression: &IdedExpr, context: &Context<'_>) 
 /// The types of CEL that have a name in expressions: `type(spec.replicas) == int`.
 const TYPES: [&str; 9] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
 
-/// Stands for a type: no text of an object begins so.
+/// Returns a text that represents a type. Texts of an object never begin with NUL.
 fn type_value(name: &str) -> CelValue {
     CelValue::String(format!("\0type {name}").into())
 }
@@ -131,7 +131,7 @@ fn is_equal(left: &CelValue, right: &CelValue) -> bool {
                 && left.map.iter().all(|(key, value)| right.get(key).is_some_and(|other| is_equal(value, other)))
         }
         _ => match (number(left), number(right)) {
-            // Whole numbers beyond the precision of a float are compared as they are.
+            // Integers are compared as integers, because they can exceed the precision of a float.
             (Some(left_number), Some(right_number)) if is_float(left) || is_float(right) => left_number == right_number,
             (Some(_), Some(_)) => whole(left) == whole(right),
             _ => left == right,

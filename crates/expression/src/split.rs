@@ -1,6 +1,6 @@
-//! The text of an expression, parted at operators outside of brackets and strings.
+//! Splits the text of an expression at operators outside of brackets and strings.
 //!
-//! The parser keeps no positions, so an explanation quotes parts of the text as its author wrote them.
+//! The parser does not keep positions, but an explanation has to quote parts of the text as its author wrote them.
 
 /// A byte of the text outside of strings, with the number of open brackets before it.
 struct CodeByte {
@@ -58,12 +58,12 @@ fn end_of_string(bytes: &[u8], start: usize, is_raw: bool) -> usize {
     bytes.len()
 }
 
-/// Returns the most brackets that are open at once.
+/// Returns the maximum depth of nested brackets.
 pub(crate) fn depth(text: &str) -> usize {
     positions(text).iter().map(|position| position.depth + 1).max().unwrap_or_default()
 }
 
-/// Parts a text at an operator outside of brackets; one part where it does not occur.
+/// Splits a text at an operator outside of brackets. Returns one part if the operator does not occur.
 pub(crate) fn parts<'t>(text: &'t str, operator: &str) -> Vec<&'t str> {
     let bytes = text.as_bytes();
     let mut parts = vec![];
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_around_the_whole_are_taken_away() {
+    fn brackets_around_the_whole_text_are_removed() {
         assert_eq!(unwrapped(" ((a && b)) "), "a && b");
         assert_eq!(unwrapped("(a) && (b)"), "(a) && (b)");
         assert_eq!(unwrapped("('(' == a)"), "'(' == a");

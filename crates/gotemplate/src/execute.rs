@@ -71,7 +71,7 @@ enum ExecutionPoint<'t> {
 struct CallArguments<'a, 't> {
     dot: &'a Operand,
     arguments: &'t [Term],
-    /// The result of the command before in the pipeline: one more argument at the end.
+    /// The result of the previous command in the pipeline, which becomes the last argument.
     piped: Option<Operand>,
 }
 
@@ -372,7 +372,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 let entries: EntryList = map.snapshot();
                 RangeSource::Map { entries: entries.into_iter(), element: map.element() }
             }
-            // Nil is probably a missing list, so Go takes it for an empty one.
+            // Nil is probably a missing list, so Go treats it as an empty list.
             Value::Nil => numbers(0, Value::Int),
             other => {
                 let shown = print::printed(&self.context.budget, &other).or_else(|failure| self.fail(failure))?;
@@ -412,7 +412,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     fn round(&mut self, branch: &'t Branch, index: Operand, item: Operand) -> ExecutionResult<()> {
-        // The body may be empty, so a round costs a step by itself.
+        // The body may be empty, so the round itself counts as a step.
         self.spend(1)?;
         let pipe = &branch.pipe;
         match pipe.variables.as_slice() {
@@ -483,7 +483,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         Ok(value)
     }
 
-    /// Evaluates a command; `piped` is the result of the one before it.
+    /// Evaluates a command; `piped` is the result of the previous command.
     fn command(&mut self, dot: &Operand, command: &'t Command, piped: Option<Operand>) -> ExecutionResult<Operand> {
         let Some((first, arguments)) = command.terms.split_first() else { return Ok(Operand::Invalid) };
         let given = CallArguments { dot, arguments, piped };
@@ -682,7 +682,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                     format!("non-function {shown} of type {}", value.type_name())
                 }
             };
-            // Evaluating the arguments moved `at`; Go reports a failing call at the whole command.
+            // Evaluating the arguments moved `at`, but Go reports a failing call at the whole command.
             self.at = node;
             return self.error(format!("error calling call: {reason}"));
         }
@@ -726,7 +726,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 return Ok(value);
             }
         }
-        // The piped value is the last argument: if no other decides, it is the result, true or not.
+        // The piped value is the last argument. If no earlier argument decides, the result is the piped value.
         Ok(given.piped.unwrap_or(value))
     }
 
@@ -805,7 +805,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 None => self.error(format!("invalid value; expected {}", parameter.type_name())),
             },
             Operand::Concrete(value) | Operand::Interface(value) if parameter.accepts(&value) => Ok(value),
-            // A nil in an interface has no type of its own, so Go names the interface.
+            // A nil in an interface does not have a type, so Go names the interface.
             Operand::Interface(Value::Nil) => {
                 self.error(format!("wrong type for value; expected {}; got interface {{}}", parameter.type_name()))
             }
@@ -819,7 +819,7 @@ impl<'t, 'c> Executor<'t, 'c> {
 }
 
 impl Operand {
-    /// Converts a nil that stands for missing data into no value.
+    /// Converts a nil that represents missing data into no value.
     fn unwrapped_nil(self) -> Operand {
         match self {
             Operand::Concrete(Value::Nil) => Operand::Invalid,

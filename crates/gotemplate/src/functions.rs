@@ -86,7 +86,7 @@ impl Parameter {
             | (Parameter::Bool, Value::Bool(_))
             | (Parameter::Float, Value::Float(_))
             | (Parameter::Time, Value::Time(_)) => true,
-            // The `map[string]string` of `split` is no dictionary for Go.
+            // For Go, the `map[string]string` of `split` is not a dictionary.
             (Parameter::Dict, Value::Map(map)) => map.element() == ElementType::Any,
             _ => false,
         }
@@ -102,7 +102,7 @@ pub(crate) enum SpecialFunction {
     And,
     /// Stops at the first argument that is true.
     Or,
-    /// Calls a function value. No value of ours is one.
+    /// Calls a function value. The values of this engine are never functions.
     Call,
     /// Returns `interface {}` although it can be called without arguments.
     Interface,

@@ -337,7 +337,7 @@ impl JsonReader<'_, '_> {
                 let joined = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                 return Ok(char::from_u32(joined).unwrap_or(REPLACEMENT));
             }
-            // Not the other half: the escape stands for itself.
+            // The next escape is not the other half, so it is a separate character.
             self.at = before;
         }
         Ok(char::from_u32(code).unwrap_or(REPLACEMENT))

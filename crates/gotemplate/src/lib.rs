@@ -1,8 +1,8 @@
 //! Go's `text/template` with the hermetic functions of slim-sprig, for templates from untrusted authors.
 //!
-//! Results, refusals and messages are those of Go: a template that fails there fails here, at the same line and column and
-//! with the same words. So `5` of a template (`int`) and `5` of its input (`int64`) are different, floats print as `1e+06`,
-//! and a missing key is an error where [`MissingKey::Error`] is chosen.
+//! Results, refusals and messages are those of Go: a template that fails in Go fails here, at the same line and column
+//! and with the same words. So `5` in a template (`int`) and `5` in its input (`int64`) are different, floats print as
+//! `1e+06`, and a missing key is an error with [`MissingKey::Error`].
 //!
 //! A template cannot take the process down: nesting, output, created bytes, steps and time are bounded by [`Limits`].
 //! Reaching a limit ends the execution with an [`ExecutionError`].
@@ -26,7 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The way of the data: `lexer` → `parser` → `tree` → `execute`, which calls the table in `functions` and prints with
+//! The data flow: `lexer` → `parser` → `tree` → `execute`, which calls the table in `functions` and prints with
 //! `print`. The crate does no I/O and has no clock: time and random numbers come with [`Options`].
 #![warn(missing_docs, unreachable_pub)]
 

@@ -524,7 +524,7 @@ impl<'b, 'a> Printer<'b, 'a> {
             'x' => self.digits(magnitude, negative, 16, verb, false),
             'X' => self.digits(magnitude, negative, 16, verb, true),
             'c' | 'q' => {
-                // A negative number is no character.
+                // A negative number is not a character.
                 let code = u32::try_from(signed).ok().and_then(char::from_u32).unwrap_or(REPLACEMENT);
                 let mut out = Vec::new();
                 if verb == 'q' {

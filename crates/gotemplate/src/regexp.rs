@@ -168,7 +168,7 @@ impl Pattern {
 
     fn group<'h>(&self, name: &[u8], captures: &Captures<'h>) -> Option<&'h [u8]> {
         let text = std::str::from_utf8(name).ok()?;
-        // With a leading zero Go takes it for a name.
+        // With a leading zero Go reads it as a name.
         let is_number = name.iter().all(u8::is_ascii_digit) && !(name.len() > 1 && name.starts_with(b"0"));
         if is_number {
             return captures.get(text.parse().ok()?).map(|group| group.as_bytes());
@@ -429,7 +429,7 @@ impl<'p> Translator<'p> {
         let (inside, _) = self.rest.strip_prefix('{')?.split_once('}')?;
         let number = |digits: &str| {
             let is_number = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty();
-            // With a leading zero Go takes the braces for text.
+            // With a leading zero Go reads the braces as text.
             let plain = is_number && !(digits.len() > 1 && digits.starts_with('0'));
             plain.then(|| digits.parse().unwrap_or(u64::MAX))
         };

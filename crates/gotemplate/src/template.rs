@@ -204,7 +204,7 @@ fn list_calls(list: &NodeList, names: &[&str]) -> bool {
                 || list_calls(&branch.list, names)
                 || branch.otherwise.as_ref().is_some_and(|list| list_calls(list, names))
         }
-        // The called tree is searched by itself, as all trees are.
+        // The called tree is searched separately, like all trees.
         Node::Template { pipe, .. } => pipe.as_ref().is_some_and(|pipe| pipe_calls(pipe, names)),
         Node::Text { .. } | Node::Break { .. } | Node::Continue { .. } => false,
     })

@@ -107,7 +107,8 @@ pub(crate) struct Clock {
 
 const DAY: i64 = 86_400;
 
-/// Returns days since 1970 of a date, by the algorithm of Howard Hinnant (<https://howardhinnant.github.io/date_algorithms.html>).
+/// Returns the days from 1970 to a date, by the algorithm of Howard Hinnant
+/// (<https://howardhinnant.github.io/date_algorithms.html>).
 pub(crate) fn days_from_date(year: i64, month: u32, day: u32) -> i64 {
     // Years that begin in March have the leap day as their last day.
     let year = if month <= 2 { year - 1 } else { year };

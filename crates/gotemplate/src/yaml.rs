@@ -364,7 +364,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
                 }
                 after_space = true;
             } else if is_break(character) {
-                // A reader takes a single line feed for a blank, so write two.
+                // A reader turns a single line feed into a blank, so write two.
                 if !after_break && character == '\n' {
                     self.put_break();
                 }
@@ -444,7 +444,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
 
     fn write_literal(&mut self, text: &str) {
         self.indicator(b"|", true, false, false);
-        // Otherwise a reader would take the blank for indentation.
+        // Otherwise a reader would treat the blank as indentation.
         if text.starts_with(|first: char| first == ' ' || is_break(first)) {
             self.indicator(INDENT.to_string().as_bytes(), false, false, false);
         }

@@ -1,12 +1,12 @@
-//! Recorded runs of another implementation, as far as a template engine alone can judge them: errors of templates by
-//! letter, and objects by what the rendered text says.
+//! Recorded runs of another implementation, as far as a template engine alone can reproduce them: errors of templates
+//! must be identical, and the rendered text must contain the recorded objects.
 
 use std::path::PathBuf;
 
 use flux_operator_gotemplate::{Data, Options, Syntax, Template, yaml};
 use serde_json::{Map, Value, json};
 
-/// Runs beside the checkout; they are not part of it.
+/// The folder of recorded runs beside the checkout; it is not part of the repository.
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/resourceset")
 }
@@ -134,7 +134,7 @@ fn without_metadata(mut object: Value) -> Value {
     object
 }
 
-/// Tells whether the rendered texts hold the recorded objects, apart from labels and annotations that are added later.
+/// Whether the rendered texts contain the recorded objects, except for labels and annotations that are added later.
 fn check_objects(rendered: &[String], objects: Vec<Value>) -> Result<(), String> {
     let mut found = Vec::new();
     for text in rendered {

@@ -9,7 +9,7 @@ use crate::filter::limit;
 use crate::git::checksum;
 use crate::settings::ProviderSettings;
 
-/// An ExternalArtifact as far as it is exported.
+/// The exported fields of an ExternalArtifact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArtifactInput {
     /// `metadata.namespace`.
@@ -18,11 +18,11 @@ pub struct ArtifactInput {
     pub name: String,
     /// `metadata.labels`.
     pub labels: BTreeMap<String, String>,
-    /// `status.artifact.revision`; empty before the first.
+    /// `status.artifact.revision`; empty before the first revision.
     pub revision: String,
 }
 
-/// Makes an input set of each artifact, by namespace and name, each once.
+/// Returns an input set for each artifact, sorted by namespace and name, without duplicates.
 pub(crate) fn inputs(
     settings: &ProviderSettings,
     artifacts: &[ArtifactInput],

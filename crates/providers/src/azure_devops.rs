@@ -14,13 +14,13 @@ use crate::settings::GitListing;
 
 const HOST: &str = "dev.azure.com";
 const API_VERSION: &str = "api-version=7.1";
-/// Tags that are looked at at the same time.
+/// Number of tags that are resolved at the same time.
 const CONCURRENT_TAGS: usize = 4;
 
 /// A repository of Azure DevOps.
 pub(crate) struct AzureDevOps {
     api: Api,
-    /// Address of the repository in the interface, without `/` at its end.
+    /// Address of the repository in the API, without `/` at its end.
     repository: String,
 }
 
@@ -42,7 +42,7 @@ impl AzureDevOps {
         Self::at(&base, &path, credentials, connection)
     }
 
-    /// The repository at a path of an interface that need not be Microsoft's.
+    /// Creates the client for a repository at a path of any API server, not only Microsoft's.
     pub(crate) fn at(
         base: &str,
         path: &str,
@@ -59,7 +59,7 @@ impl AzureDevOps {
     }
 
     pub(crate) async fn branches(&self, filter: &ResultFilter) -> Result<Vec<GitResult>, ProviderError> {
-        // The interface compares `filter` with the beginning of a ref's name, without `refs/`.
+        // The API matches `filter` as a prefix of the ref's name without `refs/`.
         let url = address_of(&format!("{}/refs?filter=heads%2F&{API_VERSION}", self.repository))?;
         let (list, _) = self.api.get::<AzureList<GitRef>>(&url).await?;
         let mut results = Results::new(filter);
@@ -94,7 +94,7 @@ impl AzureDevOps {
                 _ => break,
             }
         }
-        // An annotated tag costs a request of its own, so only the tags within the limit are resolved.
+        // Each annotated tag needs a separate request, so only the tags within the limit are resolved.
         let tags = iter(tags.finish()).map(|(name, object)| async move {
             let commit = self.tagged_object(&object).await?.unwrap_or(object);
             Ok(GitResult::named(GitListing::Tags, &name, commit))
@@ -102,12 +102,13 @@ impl AzureDevOps {
         tags.buffered(CONCURRENT_TAGS).try_collect().await
     }
 
-    /// The commit of an annotated tag; None when the object is a commit itself.
+    /// Returns the object of an annotated tag; `None` if `object` is not an annotated tag.
     async fn tagged_object(&self, object: &str) -> Result<Option<String>, ProviderError> {
         let url = address_of(&format!("{}/annotatedtags/{}?{API_VERSION}", self.repository, segment(object)))?;
         match self.api.get::<AnnotatedTag>(&url).await {
             Ok((tag, _)) => Ok(tag.tagged_object.and_then(|tagged| tagged.object_id)),
-            // It says by a failure that there is no such tag. Others may pass, and the next export would have another commit.
+            // These statuses mean that the object is not an annotated tag. Any other failure may be temporary, and must
+            // not change the exported commit.
             Err(failed) if failed.status.is_some_and(|status| matches!(status, 400 | 404)) => Ok(None),
             Err(failed) => Err(failed.error),
         }
@@ -128,7 +129,7 @@ impl AzureDevOps {
                     results.push(result)?;
                 }
             }
-            // The answer does not mark the last page; only its length shows it.
+            // The response does not mark the last page, which is recognised by its length only.
             if count < PAGE_SIZE {
                 break;
             }
@@ -142,7 +143,7 @@ impl AzureDevOps {
 fn repository_path(url: &Uri) -> Option<String> {
     let segments: Vec<&str> = url.path().split('/').collect();
     let ["", organisation, project, "_git", repository] = segments.as_slice() else { return None };
-    // Decoded first, so that a `%20` in the address is not encoded a second time.
+    // Decode first, so that a `%20` in the address is not encoded twice.
     let [organisation, project, repository] = [organisation, project, repository].map(|one| segment(&decoded(one)));
     let is_whole = ![&organisation, &project, &repository].into_iter().any(String::is_empty);
     is_whole.then(|| format!("{organisation}/{project}/_apis/git/repositories/{repository}"))
@@ -201,7 +202,7 @@ struct AzureLabel {
 }
 
 impl AzurePullRequest {
-    /// None where a field is missing: such a request is not complete yet.
+    /// Returns `None` if a field is missing, because such a request is not complete yet.
     fn result(self) -> Option<GitResult> {
         let source = self.source_ref_name?;
         Some(GitResult {

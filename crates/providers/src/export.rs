@@ -1,4 +1,4 @@
-//! From results to exported inputs: default values, skipped requests and the revision.
+//! Turns results into exported inputs: default values, skipped requests and the revision.
 
 use flux_operator_gotemplate::yaml;
 use serde_json::{Map, Number, Value};
@@ -10,7 +10,7 @@ use crate::settings::ProviderSettings;
 
 /// Largest export as JSON. A status has no room for more.
 const MAX_EXPORT_BYTES: usize = 1 << 20;
-/// The fields of a result, which a skipped result keeps as they were exported.
+/// The fields that a skipped result keeps from its previous export.
 const RESULT_FIELDS: [&str; 9] = ["id", "sha", "branch", "tag", "author", "title", "slug", "labels", "digest"];
 
 /// The inputs of a provider.
@@ -20,11 +20,12 @@ pub struct Export {
     pub inputs: Vec<Map<String, Value>>,
     /// `sha256:<hex>` of the inputs.
     pub revision: String,
-    /// ProviderSettings without effect, as sentences.
+    /// A sentence for each setting that has no effect.
     pub warnings: Vec<String>,
 }
 
-/// Adds default values and computes the revision. `is_list` is whether nothing found is an empty list rather than none.
+/// Adds default values and computes the revision. `is_list` says whether the revision of no results covers an empty
+/// list or null.
 ///
 /// # Errors
 /// The inputs are too large for a status.
@@ -41,7 +42,7 @@ pub(crate) fn finish(
                     set.insert(key.clone(), plain_numbers(value.clone()));
                 }
             }
-            // The API server would drop them too.
+            // The API server would drop nulls as well.
             set.retain(|_, value| !value.is_null());
             set
         })
@@ -53,7 +54,7 @@ pub(crate) fn finish(
             "the exported inputs take {size} bytes, and a status has room for {MAX_EXPORT_BYTES}: lower spec.filter.limit"
         )));
     }
-    // Go writes a list that was never made as `null` and an empty one as `[]`; the revision covers this text.
+    // Go writes a nil slice as `null` and an empty slice as `[]`, and the reference's revision covers that text.
     let is_none = inputs.as_array().is_some_and(Vec::is_empty) && !is_list;
     let text = yaml::to_string(if is_none { &Value::Null } else { &inputs });
     let text = text.map_err(|error| ProviderError::new(format!("the inputs cannot be written as YAML: {error}")))?;
@@ -66,7 +67,7 @@ pub(crate) fn finish(
     Ok(Export { inputs: inputs.collect(), revision, warnings: settings.warnings() })
 }
 
-/// Leaves out the results that the labels skip. One that was exported before stays as it was.
+/// Leaves out results that the labels skip. A skipped result that was exported before keeps its previous fields.
 pub(crate) fn skip(
     found: Vec<GitResult>,
     skip_labels: &[String],
@@ -97,7 +98,7 @@ pub(crate) fn skip(
         .collect()
 }
 
-/// Writes whole numbers without a fraction, as the API server stores them; `1.0` becomes `1`. Others keep their digits.
+/// Writes whole numbers without a fraction, as the API server stores them: `1.0` becomes `1`.
 pub(crate) fn plain_numbers(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(plain_number(number)),
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn default_values_fill_in_what_is_not_there() {
+    fn default_values_fill_in_missing_fields() {
         let mut settings = ProviderSettings::new(ProviderType::ExternalService, "");
         settings.default_values = json!({"id": "no", "a": {"b": 1.0}, "c": null}).as_object().unwrap().clone();
         let export = finish(&settings, sets(json!([{"id": "1", "a": {"x": 1}}, {"id": "2"}])), true).unwrap();
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_request_is_left_out_or_stays_as_it_was() {
+    fn a_skipped_request_is_left_out_or_keeps_its_previous_fields() {
         let request = |id: &str, sha: &str, labels: &[&str]| GitResult {
             id: id.to_owned(),
             sha: sha.to_owned(),

@@ -1,4 +1,4 @@
-//! Which results are exported, in which order, and how many.
+//! Filters: select the exported results, their order and their number.
 
 use std::cmp::Ordering;
 
@@ -9,14 +9,14 @@ use semver::Version;
 use crate::error::ProviderError;
 use crate::settings::{GitListing, ProviderSettings};
 
-/// Most results where the settings say nothing.
+/// Default limit for the number of results.
 const USUAL_LIMIT: usize = 100;
-/// Most results of any settings.
+/// Highest limit that the settings may ask for.
 const HIGHEST_LIMIT: usize = 10_000;
-/// Bytes of the names that are kept at the same time.
+/// Maximum number of bytes in the names that are held at the same time.
 const MAX_NAMES_BYTES: usize = 16 << 20;
 
-/// A filter ready for use.
+/// A compiled filter.
 pub(crate) struct ResultFilter {
     include: Option<Regexp>,
     exclude: Option<Regexp>,
@@ -26,10 +26,10 @@ pub(crate) struct ResultFilter {
 }
 
 impl ResultFilter {
-    /// Compiles the filter of a provider. All patterns have to be valid, and those that fit the type are used.
+    /// Compiles the filter of a provider. All patterns must be valid, but only the patterns for the type are used.
     ///
     /// # Errors
-    /// A pattern or a range that cannot be read, and a limit that is too high.
+    /// A pattern or the range is invalid, or the limit is too high.
     pub(crate) fn new(settings: &ProviderSettings) -> Result<ResultFilter, String> {
         let filter = &settings.filter;
         let mut compiled = Vec::new();
@@ -75,16 +75,16 @@ impl ResultFilter {
         self.labels.iter().all(|wanted| labels.contains(wanted))
     }
 
-    /// Begins an ordered list of tags.
+    /// Creates an empty list of tags.
     pub(crate) fn tags<T>(&self) -> TagList<'_, T> {
         TagList { filter: self, tags: Vec::new(), bytes: 0 }
     }
 }
 
-/// Returns the limit of settings.
+/// Returns the number of results that a setting allows.
 ///
 /// # Errors
-/// It is too high.
+/// The setting is too high.
 pub(crate) fn limit(limit: i64) -> Result<usize, String> {
     match usize::try_from(limit) {
         Ok(0) | Err(_) => Ok(USUAL_LIMIT),
@@ -96,7 +96,7 @@ pub(crate) fn limit(limit: i64) -> Result<usize, String> {
 /// The tags that are exported: with a range the versions in it, the highest first; otherwise in reverse order of their
 /// bytes, so that `v1.2.0` comes before `v1.10.0`.
 ///
-/// It holds little more than the limit, however many tags are listed.
+/// The list is cut while it grows, so its size depends on the limit and not on the number of tags.
 pub(crate) struct TagList<'f, T> {
     filter: &'f ResultFilter,
     tags: Vec<(Option<Version>, String, T)>,
@@ -104,10 +104,10 @@ pub(crate) struct TagList<'f, T> {
 }
 
 impl<T> TagList<'_, T> {
-    /// Takes in a tag that the filter lets through.
+    /// Adds a tag if the filter accepts it.
     ///
     /// # Errors
-    /// The names are so long that they cannot be meant.
+    /// The names take more than [`MAX_NAMES_BYTES`].
     pub(crate) fn push(&mut self, name: &str, value: T) -> Result<(), ProviderError> {
         if !self.filter.takes(name) {
             return Ok(());
@@ -124,7 +124,7 @@ impl<T> TagList<'_, T> {
             return Err(ProviderError::new(format!("the names of the tags hold more than {MAX_NAMES_BYTES} bytes")));
         }
         self.tags.push((version, name.to_owned(), value));
-        // Sorting only when the list has doubled keeps the work small for repositories with many thousand tags.
+        // Sort only when the list has doubled, because a repository can have many thousand tags.
         if self.tags.len() >= 2 * self.filter.limit + USUAL_LIMIT {
             self.cut();
         }

@@ -23,17 +23,16 @@ use crate::settings::{GitHost, GitListing, ProviderSettings, ProviderType};
 pub(crate) const PAGE_SIZE: usize = 100;
 const MAX_PAGES: usize = 1000;
 const MAX_BODY_BYTES: usize = 10 << 20;
-/// Bytes of text that are kept of all results. A status can hold less.
+/// Maximum number of bytes of text in all results. A status can hold less.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
-/// The characters that are not written as they are.
-// All but the unreserved characters of RFC 3986 §2.3.
+/// The characters that are percent-encoded: all except the unreserved ones of RFC 3986 §2.3.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~').remove(b'.');
 
 /// Encodes a text as one segment of a path.
 pub(crate) fn segment(text: &str) -> String {
     match text {
-        // These would lead to another path.
+        // As plain text these two would address another path.
         "." | ".." => text.replace('.', "%2E"),
         _ => utf8_percent_encode(text, ENCODED).to_string(),
     }
@@ -58,7 +57,7 @@ pub(crate) struct GitResult {
 }
 
 impl GitResult {
-    /// A branch or a tag; its id is made of its name.
+    /// Creates the result for a branch or tag, with a checksum of its name as id.
     pub(crate) fn named(of: GitListing, name: &str, sha: String) -> GitResult {
         let mut result = GitResult { id: checksum(name), sha, ..GitResult::default() };
         match of {
@@ -73,7 +72,7 @@ impl GitResult {
         texts.into_iter().chain(&self.labels).map(String::len).sum()
     }
 
-    /// The fields as they are exported: `id` and `sha` always, the others where they are not empty.
+    /// Returns the exported fields: always `id` and `sha`, and the other fields that are not empty.
     pub(crate) fn fields(self) -> Map<String, Value> {
         let mut fields =
             Map::from_iter([("id".to_owned(), Value::String(self.id)), ("sha".to_owned(), Value::String(self.sha))]);
@@ -94,7 +93,7 @@ impl GitResult {
     }
 }
 
-/// The decimal checksum that stands for a name.
+/// Returns the decimal checksum of a name, which is used as an id.
 pub(crate) fn checksum(name: &str) -> String {
     adler2::adler32_slice(name.as_bytes()).to_string()
 }
@@ -129,7 +128,7 @@ impl Results {
     }
 }
 
-/// The interface of a host, and the headers that it wants to see.
+/// The API of a host, and the headers of requests to it.
 pub(crate) struct Api {
     pub session: HttpSession,
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -153,7 +152,7 @@ impl Api {
             let text = self.session.redact(&format!("{method} {url}: {problem}"));
             ApiError { status: Some(status.as_u16()), error: ProviderError::new(text) }
         };
-        // 203 is how Azure DevOps sends its page for a login.
+        // Azure DevOps sends its login page with status 203.
         if !status.is_success() || status.as_u16() == 203 {
             let reason = status.canonical_reason().unwrap_or_default();
             let code = status.as_u16();
@@ -180,7 +179,7 @@ impl From<ApiError> for ProviderError {
     }
 }
 
-/// The text that a host gives with a failure, after `: `; nothing when there is none.
+/// Returns the host's error message with a leading `: `, or an empty text.
 fn server_message(body: &[u8]) -> String {
     let Ok(body) = serde_json::from_slice::<Map<String, Value>>(body) else { return String::new() };
     let known = ["message", "error_description", "error"].into_iter().find_map(|key| body.get(key));
@@ -191,14 +190,14 @@ fn server_message(body: &[u8]) -> String {
     }
 }
 
-/// Bounds on the pages of one list.
+/// Limits the number of pages of one list, and refuses repeated pages.
 pub(crate) struct PageGuard {
     operation: String,
     seen: HashSet<String>,
 }
 
 impl PageGuard {
-    /// `listed` is what the list holds, for errors.
+    /// `listed` names the content of the list in errors.
     pub(crate) fn new(listed: &str) -> PageGuard {
         PageGuard { operation: format!("list {listed}"), seen: HashSet::new() }
     }
@@ -206,7 +205,7 @@ impl PageGuard {
     /// Counts a page by its address or token.
     ///
     /// # Errors
-    /// There are too many, or it was there before.
+    /// There are too many pages, or this page was read before.
     pub(crate) fn count(&mut self, page: &str, kind: &str) -> Result<(), ProviderError> {
         let operation = &self.operation;
         if self.seen.len() >= MAX_PAGES {
@@ -220,7 +219,7 @@ impl PageGuard {
     }
 }
 
-/// The pages of a list whose answers say where the next one is.
+/// The pages of a list. Each response contains the address or number of the next page.
 pub(crate) struct Pages<'a> {
     api: &'a Api,
     next: Option<Uri>,
@@ -228,12 +227,12 @@ pub(crate) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// `listed` is what the list holds, for errors.
+    /// `listed` names the content of the list in errors.
     pub(crate) fn new(api: &'a Api, listed: &str, first: Uri) -> Pages<'a> {
         Pages { api, next: Some(first), guard: PageGuard::new(listed) }
     }
 
-    /// Reads the next page; None after the last.
+    /// Reads the next page; `None` after the last page.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ProviderError> {
         let Some(url) = self.next.take() else { return Ok(None) };
         self.guard.count(&url.to_string(), "page")?;
@@ -243,7 +242,7 @@ impl<'a> Pages<'a> {
     }
 
     fn next_address(&self, url: &Uri, answer: &ProviderResponse) -> Result<Option<Uri>, ProviderError> {
-        // GitLab counts its pages, also where it gives no links.
+        // GitLab sends the number of the next page even in responses without a `Link` header.
         if let Some(number) = answer.headers.get("x-next-page").and_then(|number| number.to_str().ok())
             && !number.is_empty()
         {
@@ -257,7 +256,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The address of another page of the same list.
+/// Returns the address of another page of the same list.
 fn with_page(url: &Uri, number: &str) -> Option<Uri> {
     let text = url.to_string();
     let (path, query) = text.split_once('?').unwrap_or((&text, ""));
@@ -266,7 +265,7 @@ fn with_page(url: &Uri, number: &str) -> Option<Uri> {
     format!("{path}?{}", query.join("&")).parse().ok()
 }
 
-/// A branch or a tag as GitHub, GitLab and Gitea list it.
+/// A branch or tag in the lists of GitHub, GitLab and Gitea.
 #[derive(Deserialize)]
 pub(crate) struct NamedCommit {
     pub name: String,
@@ -275,7 +274,7 @@ pub(crate) struct NamedCommit {
 
 #[derive(Deserialize)]
 pub(crate) struct CommitId {
-    /// GitHub and the tags of Gitea have `sha`, the others `id`.
+    /// GitHub, and Gitea for tags, call it `sha`. GitLab, and Gitea for branches, call it `id`.
     #[serde(default, alias = "sha")]
     id: String,
 }
@@ -325,7 +324,7 @@ pub(crate) async fn list_tags(api: &Api, first: Uri, filter: &ResultFilter) -> R
 
 /// A Git host and the repository in it.
 pub(crate) enum GitProvider {
-    /// GitHub, and Gitea, whose interface is nearly the same.
+    /// GitHub, and Gitea, whose API is nearly the same.
     GitHub(GitHub),
     GitLab(GitLab),
     AzureDevOps(AzureDevOps),

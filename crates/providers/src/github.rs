@@ -1,4 +1,4 @@
-//! GitHub, and Gitea and Forgejo, whose interface differs from it by a few words.
+//! GitHub, and also Gitea and Forgejo, whose APIs are nearly the same.
 //!
 //! Source: <https://docs.github.com/en/rest>, <https://docs.gitea.com/api/>.
 
@@ -15,7 +15,7 @@ use crate::http::{Connection, HttpSession, RequestRetry, accept, address};
 /// A repository of GitHub or Gitea.
 pub(crate) struct GitHub {
     api: Api,
-    /// Address of the repository in the interface, without `/` at its end.
+    /// Address of the repository in the API, without `/` at its end.
     repository: String,
     /// Name of the parameter for the size of a page.
     page_size: &'static str,
@@ -123,7 +123,7 @@ impl PullRequest {
     }
 }
 
-/// The address, parsed, and the two segments of its path, encoded.
+/// Returns the parsed address, and the two encoded segments of its path.
 fn repository_path(url: &str, of: &str) -> Result<(Uri, String), ProviderError> {
     let parsed = address(url)?;
     let segments: Vec<&str> = parsed.path().split('/').collect();
@@ -136,7 +136,7 @@ fn repository_path(url: &str, of: &str) -> Result<(Uri, String), ProviderError> 
     }
 }
 
-/// A segment of a path as text, so that it can be encoded as the interface wants it.
+/// Decodes a segment of a path, so that it can be encoded in the form that the API expects.
 pub(crate) fn decoded(segment: &str) -> String {
     percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
@@ -147,7 +147,7 @@ pub(crate) fn origin(url: &Uri) -> String {
     format!("{}://{authority}", url.scheme_str().unwrap_or("https"))
 }
 
-/// Address of the interface of GitHub or GitHub Enterprise, without `/` at its end.
+/// Returns the address of the API of GitHub or GitHub Enterprise, without `/` at its end.
 fn github_api(url: &Uri) -> String {
     match origin(url).as_str() {
         "https://github.com" => "https://api.github.com".to_owned(),
@@ -155,18 +155,18 @@ fn github_api(url: &Uri) -> String {
     }
 }
 
-/// The headers that GitHub wants to see.
+/// The headers for requests to GitHub.
 pub(crate) fn github_headers() -> Vec<(HeaderName, HeaderValue)> {
     let version = (HeaderName::from_static("x-github-api-version"), HeaderValue::from_static("2022-11-28"));
     vec![accept("application/vnd.github.v3+json"), version]
 }
 
-/// Parses an address that was put together here.
+/// Parses an address that this program has built.
 pub(crate) fn address_of(text: &str) -> Result<Uri, ProviderError> {
     text.parse().map_err(|_| ProviderError::new("spec.url does not give a valid API address"))
 }
 
-/// Prepares requests to the interface at an address.
+/// Prepares requests to the API at an address.
 pub(crate) fn api(
     base: &str,
     connection: &Connection,

@@ -1,4 +1,4 @@
-//! Tokens of GitHub Apps: a signed statement of who we are for a token of one installation.
+//! Tokens of GitHub Apps: exchanges a signed JSON Web Token for an access token of one installation.
 //!
 //! Source: <https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app>.
 
@@ -24,9 +24,9 @@ use crate::git::{Api, PAGE_SIZE, Pages, segment};
 use crate::github::{address_of, api, github_headers};
 use crate::http::{Connection, address};
 
-/// Most tokens that are kept.
+/// Maximum number of tokens in the cache.
 const MOST_TOKENS: usize = 100;
-/// A token that ends sooner is not used any more: an export may take minutes.
+/// A token that expires sooner is not used, because an export may take minutes.
 const SHORTEST_REST: SignedDuration = SignedDuration::from_mins(5);
 
 /// An app and its installation.
@@ -34,7 +34,7 @@ pub(crate) struct GitHubApp {
     id: String,
     private_key: SecretString,
     installation: InstallationReference,
-    /// Address of the interface, where it is not the one of the repository.
+    /// Address of the API, if it differs from the API of the repository.
     base: Option<String>,
 }
 
@@ -43,12 +43,12 @@ enum InstallationReference {
     Owner(String),
 }
 
-/// Tokens of installations, which are good for an hour.
+/// A cache of installation tokens, which are valid for an hour.
 #[derive(Default)]
 pub struct TokenCache(Mutex<HashMap<[u8; 32], (SecretString, Timestamp)>>);
 
 impl TokenCache {
-    /// A cache without tokens.
+    /// Creates an empty cache.
     pub fn new() -> TokenCache {
         TokenCache::default()
     }
@@ -62,7 +62,7 @@ impl TokenCache {
     fn put(&self, key: [u8; 32], token: SecretString, expires: Timestamp, now: Timestamp) {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.retain(|_, (_, expires)| *expires > now);
-        // Without an order of use: a lost token costs one more request.
+        // Clear everything instead of tracking use, because a lost token costs only one more request.
         if tokens.len() >= MOST_TOKENS {
             tokens.clear();
         }
@@ -74,7 +74,7 @@ impl GitHubApp {
     /// Reads an app from the Secret of `spec.secretRef`.
     ///
     /// # Errors
-    /// A key is missing, or both or none say which installation is meant.
+    /// A key is missing, or the Secret does not name exactly one of installation ID and owner.
     pub(crate) fn from_secret(secret: &SecretData) -> Result<GitHubApp, String> {
         let text = |key: &str| secret.text(key).map(|text| text.expose_secret().to_owned());
         let id = secret.required("githubAppID")?.expose_secret().to_owned();
@@ -92,8 +92,7 @@ impl GitHubApp {
         Ok(GitHubApp { id, private_key, installation, base: text("githubAppBaseURL") })
     }
 
-    /// Returns the header with a token of the installation, of the cache or a new one. `base` is the interface of the
-    /// repository.
+    /// Returns the header with a cached or new token of the installation. `base` is the API of the repository.
     ///
     /// # Errors
     /// The key cannot sign, or GitHub gives no token.
@@ -108,7 +107,7 @@ impl GitHubApp {
             Some(own) => {
                 let own = own.trim_end_matches('/');
                 let parsed = address(own).map_err(|_| "githubAppBaseURL is not a valid address".to_owned())?;
-                // The signed statement is worth an hour of the app's rights.
+                // Plain http would expose the signed statement, which is worth an hour of the app's rights.
                 if parsed.scheme_str() != Some("https") && !is_same_server(&parsed, &address_of(base)?) {
                     return Err(ProviderError::new("githubAppBaseURL must use 'https://'"));
                 }
@@ -129,7 +128,7 @@ impl GitHubApp {
         let url = address_of(&format!("{base}/app/installations/{}/access_tokens", segment(&installation)))?;
         let (answer, _) = api.request::<AccessToken>(&Method::POST, &url).await.map_err(|error| failed(error.error))?;
         let header = AuthHeader::token("Bearer", &answer.token)?;
-        // A token whose end cannot be read is used once and not kept.
+        // A token with an unreadable expiry is used once and not cached.
         if let Ok(expires) = answer.expires_at.parse() {
             tokens.put(key, answer.token, expires, now);
         }
@@ -141,7 +140,7 @@ impl GitHubApp {
             InstallationReference::Id(id) => format!("id:{id}"),
             InstallationReference::Owner(owner) => format!("owner:{owner}"),
         };
-        // Each part is hashed with its length, so that different parts never join to the same text.
+        // The length of each part is hashed too, so that different parts never concatenate to the same text.
         let mut hash = Sha256::new();
         for part in [base, &self.id, &installation, self.private_key.expose_secret()] {
             hash.update(part.len().to_be_bytes());
@@ -150,7 +149,7 @@ impl GitHubApp {
         hash.finalize().into()
     }
 
-    /// The statement of who we are (a JSON Web Token, RFC 7519), good for nine minutes.
+    /// Returns the app's signed statement of its identity (a JSON Web Token, RFC 7519), valid for nine minutes.
     fn statement(&self, now: Timestamp) -> Result<SecretString, ProviderError> {
         let unusable = |problem: &str| ProviderError::new(format!("the private key of the GitHub App {problem}"));
         let key = PrivateKeyDer::from_pem_slice(self.private_key.expose_secret().as_bytes());
@@ -161,7 +160,7 @@ impl GitHubApp {
         };
         let pair = pair.map_err(|_| unusable("is not a usable RSA key"))?;
         let now = now.as_second();
-        // GitHub's clock may be behind, and it refuses statements that are good for more than ten minutes.
+        // GitHub's clock may be behind, and GitHub refuses statements that are valid for more than ten minutes.
         let claims = serde_json::json!({ "iat": now - 60, "exp": now + 9 * 60, "iss": self.id });
         let encode = |text: &[u8]| URL_SAFE_NO_PAD.encode(text);
         let signed = format!("{}.{}", encode(br#"{"alg":"RS256","typ":"JWT"}"#), encode(claims.to_string().as_bytes()));
@@ -190,12 +189,12 @@ struct Account {
     login: Option<String>,
 }
 
-/// Finds the installation of an organisation or a person.
+/// Finds the installation of an organisation or user.
 async fn installation_of(api: &Api, base: &str, owner: &str) -> Result<String, ProviderError> {
     let first = address_of(&format!("{base}/app/installations?per_page={PAGE_SIZE}"))?;
     let mut pages = Pages::new(api, "installations", first);
     while let Some(page) = pages.next::<Vec<InstallationOf>>().await? {
-        // GitHub's logins disregard letter case.
+        // GitHub ignores the case of logins.
         let is_owner = |login: &str| login.eq_ignore_ascii_case(owner);
         let found = page
             .iter()
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_kept_until_shortly_before_their_end_and_never_too_many() {
+    fn tokens_are_cached_until_shortly_before_they_expire_and_never_too_many() {
         let (tokens, now) = (TokenCache::new(), Timestamp::UNIX_EPOCH);
         let after = |minutes| now.checked_add(SignedDuration::from_mins(minutes)).unwrap();
         tokens.put([0; 32], "a".into(), after(60), now);

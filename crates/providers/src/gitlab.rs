@@ -16,7 +16,7 @@ const MAX_SLUG: usize = 63;
 /// A project of GitLab.
 pub(crate) struct GitLab {
     api: Api,
-    /// Address of the project in the interface, without `/` at its end.
+    /// Address of the project in the API, without `/` at its end.
     project: String,
 }
 
@@ -38,7 +38,7 @@ impl GitLab {
             GitCredentials::Anonymous | GitCredentials::App(_) => None,
         };
         let api = api(&base, connection, auth, vec![accept("application/json")])?;
-        // Some servers in front of GitLab take a dot for the beginning of a suffix.
+        // Some servers in front of GitLab treat a dot as the start of a file extension.
         let project = segment(&decoded(path)).replace('.', "%2E");
         Ok(GitLab { api, project: format!("{base}/projects/{project}") })
     }
@@ -47,7 +47,7 @@ impl GitLab {
         address_of(&format!("{}/{list}?per_page={PAGE_SIZE}{query}", self.project))
     }
 
-    /// `include` is the pattern of the filter, by which GitLab makes the list shorter.
+    /// `include` is the pattern of the filter. GitLab applies it too, which shortens the list.
     pub(crate) async fn branches(&self, filter: &ResultFilter, include: &str) -> Result<Vec<GitResult>, ProviderError> {
         let query = match include {
             "" => String::new(),
@@ -62,7 +62,7 @@ impl GitLab {
         Ok(found.into_iter().map(|tag| GitResult { slug: slug(&tag.tag), ..tag }).collect())
     }
 
-    /// GitLab itself looks for the labels.
+    /// Lists open merge requests. GitLab filters them by label.
     pub(crate) async fn requests(
         &self,
         filter: &ResultFilter,
@@ -87,7 +87,7 @@ impl GitLab {
         Ok(results.finish())
     }
 
-    /// Environments to which something is deployed.
+    /// Lists environments that have a deployment.
     pub(crate) async fn environments(&self, filter: &ResultFilter) -> Result<Vec<GitResult>, ProviderError> {
         let mut results = Results::new(filter);
         let mut pages = Pages::new(&self.api, "environments", self.list_address("environments", "")?);
@@ -107,7 +107,7 @@ impl GitLab {
     }
 
     async fn deployed(&self, environment: Environment) -> Result<Option<GitResult>, ProviderError> {
-        // GitLab lists the oldest deployments first, unless it is asked for another order.
+        // GitLab lists the oldest deployments first by default.
         let query = format!("environment={}&order_by=created_at&sort=desc", query_value(&environment.name));
         let url = address_of(&format!("{}/deployments?{query}", self.project))?;
         let (deployments, _) = self.api.get::<Vec<Deployment>>(&url).await?;
@@ -176,15 +176,15 @@ struct Deployment {
     user: Option<GitLabUser>,
 }
 
-/// A name as GitLab's `CI_COMMIT_REF_SLUG` has it: in lower case, everything but letters, digits and `-` replaced by `-`,
-/// cut, without `-` at its ends.
+/// Returns a name in the form of GitLab's `CI_COMMIT_REF_SLUG`: lower case, with `-` for everything except letters and
+/// digits, truncated, and without `-` at either end.
 fn slug(name: &str) -> String {
     let lower = name.to_lowercase();
     let replaced = lower.chars().map(|c| match c {
         'a'..='z' | '0'..='9' => c,
         _ => '-',
     });
-    // Every character is one byte now.
+    // Every character is ASCII now, so bytes and characters are the same.
     replaced.take(MAX_SLUG).collect::<String>().trim_matches('-').to_owned()
 }
 

@@ -1,5 +1,5 @@
-//! Requests to the one server that a provider names: its credentials go there and nowhere else, and nothing that the server
-//! sends is waited for or read without a bound.
+//! Requests to the one server that a provider names. Credentials go to that server only. Every wait and every body that
+//! is read has a limit.
 
 use std::error::Error;
 use std::io;
@@ -28,14 +28,15 @@ use crate::error::ProviderError;
 
 const MAX_REDIRECTS: usize = 10;
 const MAX_ATTEMPTS: u32 = 5;
-/// A server that wants a longer pause gets an error instead, which says when it answers again.
+/// Longest pause before another attempt. If the server asks for a longer one, the request fails instead, and the error
+/// says when the server answers again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// Characters of a server's text that an error repeats.
+/// Maximum number of characters that an error quotes from a server.
 const MAX_MESSAGE: usize = 200;
-/// How errors call the end of the time for an export. These are the words of Go, which users of the reference know.
+/// The error text when the time for an export is over. It is Go's text, which users of the reference know.
 pub(crate) const OUT_OF_TIME: &str = "context deadline exceeded";
 
-/// How servers are reached.
+/// Settings for connections to servers.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// Certificates of `spec.certSecretRef`.
@@ -44,7 +45,7 @@ pub struct Connection {
     pub proxy: ProxyEnvironment,
     /// `User-Agent`.
     pub user_agent: String,
-    /// The end of the time for the whole export.
+    /// Deadline of the whole export.
     pub deadline: Instant,
 }
 
@@ -53,7 +54,7 @@ pub struct Connection {
 pub(crate) enum RequestRetry {
     /// Failed connections only.
     Connections,
-    /// Those, 429 and failures of the server.
+    /// Failed connections, rate limits, and server errors other than 501.
     Everything,
 }
 
@@ -66,7 +67,7 @@ impl RequestRetry {
     }
 }
 
-/// A whole answer.
+/// A complete response.
 pub(crate) struct ProviderResponse {
     pub url: Uri,
     pub status: StatusCode,
@@ -74,18 +75,18 @@ pub(crate) struct ProviderResponse {
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// The reason why a request has no response.
 #[derive(Debug)]
 pub(crate) enum HttpFailure {
-    /// The time is over; `is_pause` when it ended between two attempts.
+    /// The deadline passed; `is_pause` if it passed between two attempts.
     OutOfTime { attempts: u32, is_pause: bool },
-    /// After the last attempt.
+    /// The last attempt failed too.
     Unreachable { attempts: u32, problem: String },
-    /// The body is longer than it may be.
+    /// The body has more than `limit` bytes.
     TooLarge { limit: usize },
-    /// The server asks for a long pause.
+    /// The rate limit is exceeded, and no attempt or no time is left.
     RateLimited { until: Option<Timestamp> },
-    /// The answer leads to where nothing may be sent, or the request cannot be made.
+    /// A redirect is not allowed, the server is not trusted, or the request cannot be made.
     Refused(String),
 }
 
@@ -119,7 +120,8 @@ impl HttpSession {
     /// Sends a request and reads the answer with any status.
     ///
     /// # Errors
-    /// [`HttpFailure`]. A repeated request was not answered before, or answered with a failure that may pass.
+    /// [`HttpFailure`]. A request is repeated only after a failed connection or, depending on the policy, a temporary
+    /// failure of the server.
     pub(crate) async fn send(
         &self,
         method: &Method,
@@ -202,7 +204,7 @@ impl HttpSession {
         Err(refused(format!("the server redirects more than {MAX_REDIRECTS} times")))
     }
 
-    /// Refuses an address that the server chose and that the credentials are not for.
+    /// Refuses a redirect to another server if the request has credentials.
     fn check_way(&self, next: &Uri, how: &str) -> Result<(), String> {
         let has_credentials = self.auth.is_some() || self.connection.tls.identity.is_some();
         match has_credentials && !is_same_server(next, &self.home) {
@@ -215,7 +217,7 @@ impl HttpSession {
         }
     }
 
-    /// The address of the next page, which has to be at the same server.
+    /// Returns the address of the next page. It must be on the same server.
     pub(crate) fn page_address(&self, at: &Uri, link: &str) -> Result<Uri, String> {
         let next = join(at, link).ok_or_else(|| "the next page of the list has no valid address".to_owned())?;
         match is_same_server(&next, &self.home) {
@@ -255,13 +257,13 @@ impl HttpSession {
         client.request(request).await.map_err(|error| explain(&error))
     }
 
-    /// Removes the credentials from a text that the server may have had a part in.
+    /// Removes the credentials from a text that may contain output of the server.
     pub(crate) fn redact(&self, text: &str) -> String {
         match &self.auth {
             None => text.to_owned(),
             Some(auth) => {
                 let mut redacted = text.replace(auth.secret.expose_secret(), "[redacted]");
-                // Basic credentials travel encoded.
+                // Basic credentials are sent as base64, which a server may echo.
                 let value = auth.value.to_str().unwrap_or_default();
                 let encoded = value.split_once(' ').map_or(value, |(_, encoded)| encoded);
                 if auth.name == AUTHORIZATION && !encoded.is_empty() {
@@ -281,7 +283,7 @@ pub(crate) fn accept(media_type: &'static str) -> (HeaderName, HeaderValue) {
 /// Parses the address of a server.
 ///
 /// # Errors
-/// It is not an address of http or https, or holds a user name: credentials belong into a Secret.
+/// It is not an http or https address, or it contains a user name. Credentials belong in a Secret.
 pub(crate) fn address(url: &str) -> Result<Uri, String> {
     let parsed = url.parse::<Uri>().ok().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
     let uri = parsed.ok_or_else(|| "spec.url is not a valid address of http or https".to_owned())?;
@@ -291,14 +293,14 @@ pub(crate) fn address(url: &str) -> Result<Uri, String> {
     }
 }
 
-/// A text of a server for an error: on one line, and cut.
+/// Prepares a server's text for an error: one line, truncated.
 pub(crate) fn shown_text(text: &str) -> String {
     let line: String = on_one_line(text).chars().take(MAX_MESSAGE).collect();
     line.trim().to_owned()
 }
 
 impl HttpFailure {
-    /// The failure with the request before it: `GET https://…: why`.
+    /// Returns the error text with the request in front: `GET https://…: reason`.
     pub(crate) fn of_request(self, method: &Method, url: &Uri) -> ProviderError {
         let request = format!("{method} {url}");
         match self {
@@ -323,7 +325,7 @@ pub(crate) fn whole_seconds(moment: Timestamp) -> Timestamp {
 }
 
 enum FollowFailure {
-    /// May pass.
+    /// Worth another attempt.
     Connection(String),
     Final(HttpFailure),
 }
@@ -362,9 +364,9 @@ async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, FollowFailure> 
     Ok(Bytes::from(bytes))
 }
 
-/// Returns None where an answer is final, and otherwise the pause that the server asks for, if it says one.
+/// Returns `None` if the response is final; otherwise the pause that the server asks for, if any.
 fn requested_pause(answer: &ProviderResponse, now: SystemTime) -> Option<Option<Duration>> {
-    // 501 says that the server will never serve this.
+    // 501 is permanent: the server does not implement the request.
     let is_passing = answer.status.is_server_error() && answer.status != StatusCode::NOT_IMPLEMENTED;
     if !is_passing && !is_rate_limited(answer) {
         return None;
@@ -372,13 +374,13 @@ fn requested_pause(answer: &ProviderResponse, now: SystemTime) -> Option<Option<
     let asked = retry_after(&answer.headers, now).or_else(|| {
         let reset = number(&answer.headers, "x-ratelimit-reset").or_else(|| number(&answer.headers, "ratelimit-reset"));
         let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        // The second in which it is reset is not over at its beginning.
+        // The limit is reset during that second, so wait until the second is over.
         reset.map(|reset| Duration::from_secs(reset + 1).saturating_sub(since_epoch))
     });
     Some(asked)
 }
 
-/// 429, and the 403 by which GitHub says the same.
+/// Whether the status is 429, or the 403 that GitHub sends for an exceeded rate limit.
 fn is_rate_limited(answer: &ProviderResponse) -> bool {
     let headers = &answer.headers;
     match answer.status {
@@ -392,7 +394,7 @@ fn is_rate_limited(answer: &ProviderResponse) -> bool {
 }
 
 fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
-    // So that a second can be added.
+    // The caller adds a second, which must not overflow.
     headers.get(name)?.to_str().ok()?.trim().parse().ok().filter(|number| *number < u64::MAX)
 }
 
@@ -401,12 +403,12 @@ fn explain(error: &hyper_util::client::legacy::Error) -> FollowFailure {
     let mut last = String::new();
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
-            // Another attempt would meet the same certificate.
+            // A retry cannot help: the server would present the same certificate.
             let problem = format!("no trusted connection: {error}");
             return FollowFailure::Final(HttpFailure::Refused(problem));
         }
         last = error.to_string();
-        // An io::Error names the source of what it holds, and so hides it.
+        // `io::Error::source` skips the error that it wraps, so the wrapped error is visited first.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = held.map(|held| held as &(dyn Error + 'static)).or_else(|| error.source());
     }

@@ -1,7 +1,7 @@
-//! The exports of ResourceSetInputProviders: their inputs, and when they are asked for.
+//! The exports of ResourceSetInputProviders: their inputs and their schedules.
 //!
-//! [`export`] asks the service that the settings of a provider name and returns its inputs: static ones, branches, tags and
-//! requests of Git hosts, tags of registries, the answer of an HTTP service, artifacts of the cluster. [`ProviderSchedule`] says
+//! [`export`] queries the service of a provider and returns its inputs: static ones, branches, tags and requests of Git
+//! hosts, tags of registries, the response of an HTTP service, or artifacts of the cluster. [`ProviderSchedule`] says
 //! when a provider may run.
 //!
 //! ```text
@@ -11,8 +11,9 @@
 //! registry, service, artifacts               export        default values, skipped requests, the revision
 //! cron, schedule                             when
 //! ```
-//! Kubernetes is not known here: the caller reads the spec, the Secrets and the artifacts, and writes the status. RegistryCredentials
-//! go to the server of `spec.url` only, and no error holds them. Every answer, page and pause has a bound.
+//! The crate has no Kubernetes client: the caller reads the spec, the Secrets and the artifacts, and writes the status.
+//! Credentials go to the server of `spec.url` only, and errors do not contain them. Responses, pages and pauses are
+//! limited.
 #![warn(missing_docs, unreachable_pub)]
 
 mod artifacts;
@@ -47,10 +48,10 @@ pub use settings::{Filter, ProviderSettings, ProviderType};
 #[cfg(test)]
 mod tests;
 
-/// Everything beside the settings that an export is made of.
+/// The inputs of an export other than the settings.
 #[derive(Clone, Copy)]
 pub struct ExportSources<'s> {
-    /// Text that the id of a Static provider is made of: its UID, or its name where there is no cluster.
+    /// Source of the id of a Static provider: its UID, or its name without a cluster.
     pub identity: &'s str,
     /// The Secret of `spec.secretRef`, for Git hosts and services.
     pub secret: Option<&'s SecretData>,
@@ -58,19 +59,19 @@ pub struct ExportSources<'s> {
     pub registry_credentials: &'s RegistryCredentials,
     /// The artifacts that the selectors match, for ExternalArtifact.
     pub artifacts: &'s [ArtifactInput],
-    /// The inputs of the export before, for skipped requests.
+    /// The inputs of the previous export, for skipped requests.
     pub exported: &'s [Map<String, Value>],
-    /// How servers are reached.
+    /// Settings for connections to servers.
     pub connection: &'s Connection,
     /// Tokens of GitHub Apps.
     pub tokens: &'s TokenCache,
 }
 
-/// Returns what a provider exports now.
+/// Returns the current export of a provider.
 ///
 /// # Errors
-/// The service cannot be reached, refuses, or gives an answer that is not what its type promises. What was exported before
-/// stays valid then.
+/// The service cannot be reached, refuses the request, or sends a response that does not fit the type. The previous
+/// export remains valid.
 pub async fn export(settings: &ProviderSettings, sources: &ExportSources<'_>) -> Result<Export, ProviderError> {
     settings.validate()?;
     let ExportSources { identity, secret, connection, .. } = sources;

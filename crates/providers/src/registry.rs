@@ -10,7 +10,7 @@ use crate::git::checksum;
 use crate::http::{Connection, OUT_OF_TIME};
 use crate::settings::ProviderSettings;
 
-/// Digests that are asked for at the same time.
+/// Number of digests that are requested at the same time.
 const CONCURRENT_DIGESTS: usize = 8;
 
 /// Lists the tags that a provider exports, each with its digest.
@@ -19,7 +19,7 @@ pub(crate) async fn tags(
     credentials: &RegistryCredentials,
     connection: &Connection,
 ) -> Result<Vec<Map<String, Value>>, ProviderError> {
-    // The registry client limits single answers, but not the export as a whole.
+    // The registry client limits single requests, but not the whole export.
     let listed = tokio::time::timeout_at(connection.deadline, list(settings, credentials, connection)).await;
     let listed = listed.unwrap_or_else(|_| Err(ProviderError::new(OUT_OF_TIME)));
     listed.map_err(|error| error.within("failed to call OCI provider"))
@@ -54,7 +54,7 @@ async fn list(
     digests.buffered(CONCURRENT_DIGESTS).try_collect().await
 }
 
-/// The repository of an address, which must not name a tag or a digest.
+/// Parses the repository of an address, which must not have a tag or a digest.
 fn repository(name: &str) -> Result<Repository, String> {
     let (_, path) = name.split_once('/').unwrap_or_default();
     match path.contains([':', '@']) {
@@ -76,7 +76,7 @@ fn access(settings: &ProviderSettings, credentials: &RegistryCredentials, connec
     access.everywhere.authorities = connection.tls.authorities.clone();
     let identity = connection.tls.identity.clone();
     access.everywhere.identity = identity.map(|(certificate, key)| ClientIdentity { certificate, key });
-    // Certificates mean TLS.
+    // Certificates require TLS, so `insecure` has no effect beside them.
     if settings.insecure && connection.tls.is_empty() {
         access.everywhere.plain_http = Some(true);
     }

@@ -12,11 +12,11 @@ pub struct ScheduleEntry {
     pub cron: String,
     /// A name of the IANA time zone database.
     pub time_zone: String,
-    /// How long after a trigger the provider may run; zero is no bound.
+    /// How long after a trigger the provider may run; zero means no limit.
     pub window: SignedDuration,
 }
 
-/// A trigger to come and the entry that it belongs to.
+/// The next trigger, and the schedule entry that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextTrigger {
     /// The entry as written.
@@ -43,10 +43,10 @@ pub enum NextRun {
 }
 
 impl ProviderSchedule {
-    /// Checks the entries; `timeout` is the longest that a run may take.
+    /// Checks the entries; `timeout` is the maximum duration of a run.
     ///
     /// # Errors
-    /// An expression or a time zone that is not valid, and a window in which no run has its time.
+    /// An expression or a time zone is not valid, or a window is negative or too short for a run.
     pub fn new(entries: &[ScheduleEntry], timeout: SignedDuration) -> Result<ProviderSchedule, String> {
         let entries = entries.iter().enumerate().map(|(index, entry)| {
             let failed = |problem: String| format!("failed to validate schedule[{index}]: {problem}");
@@ -68,7 +68,7 @@ impl ProviderSchedule {
         Ok(ProviderSchedule { entries: entries.collect::<Result<_, String>>()? })
     }
 
-    /// Whether a run may begin now, so that it ends within a window.
+    /// Whether a run that starts now ends within a window, or does not need one.
     pub fn allows(&self, now: Timestamp, timeout: SignedDuration) -> bool {
         let is_unbound = |(entry, _): &(ScheduleEntry, Cron)| entry.window.is_zero();
         self.entries.is_empty() || self.entries.iter().any(is_unbound) || self.is_in_window(now, timeout)
@@ -82,7 +82,7 @@ impl ProviderSchedule {
         })
     }
 
-    /// Returns the earliest trigger after a moment; of two at the same moment that of the earlier entry.
+    /// Returns the earliest trigger after a moment. If two entries trigger at the same moment, the first entry counts.
     pub fn next(&self, after: Timestamp) -> Option<NextTrigger> {
         let all = self.entries.iter().filter_map(|(entry, cron)| {
             let when = cron.next(after)?;
@@ -91,9 +91,9 @@ impl ProviderSchedule {
         all.min_by_key(|next| next.when)
     }
 
-    /// Returns when the run after a successful one is due; an `interval` of zero is none.
+    /// Returns when the run after a successful one is due: never if `interval` is not positive.
     ///
-    /// The interval counts only where it ends within a window and no trigger comes before.
+    /// The interval applies only if it ends within a window and before the next trigger.
     pub fn next_run(&self, now: Timestamp, interval: SignedDuration, timeout: SignedDuration) -> NextRun {
         if !interval.is_positive() {
             return NextRun::Never;

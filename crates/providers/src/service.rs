@@ -12,10 +12,10 @@ use crate::filter::limit;
 use crate::http::{Connection, HttpFailure, HttpSession, OUT_OF_TIME, RequestRetry, accept, address, shown_text};
 use crate::settings::ProviderSettings;
 
-/// Largest answer.
+/// Maximum size of a response.
 const MAX_BODY_BYTES: usize = 900 << 10;
 
-/// Asks the service for its inputs.
+/// Requests the inputs of the service.
 pub(crate) async fn inputs(
     settings: &ProviderSettings,
     secret: Option<&SecretData>,
@@ -60,13 +60,12 @@ async fn ask(
         return Err(ProviderError::new(format!("external service '{url}' returned HTTP {}", answer.status.as_u16())));
     }
     let mut inputs = parse(url, &answer.body).map_err(|error| ProviderError::new(session.redact(&error)))?;
-    // Cut only after the check of all sets, so that an invalid answer fails regardless of the limit, as in the
-    // reference.
+    // Truncate after all sets are checked: as in the reference, an invalid response fails regardless of the limit.
     inputs.truncate(limit);
     Ok(inputs)
 }
 
-/// Reads the answer and checks every input, also those that the limit cuts off.
+/// Reads the response and checks every input, including inputs beyond the limit.
 fn parse(url: &str, body: &[u8]) -> Result<Vec<Map<String, Value>>, String> {
     let unreadable = |problem: &str| format!("failed to parse JSON response from external service '{url}': {problem}");
     if body.trim_ascii().is_empty() {

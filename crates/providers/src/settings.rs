@@ -30,11 +30,11 @@ pub enum ProviderType {
     AzureDevOpsTag,
     /// Active pull requests of an Azure DevOps repository.
     AzureDevOpsPullRequest,
-    /// Not served: needs the identity of AWS.
+    /// Not supported: needs an AWS identity.
     AwsCodeCommitBranch,
-    /// Not served: needs the identity of AWS.
+    /// Not supported: needs an AWS identity.
     AwsCodeCommitTag,
-    /// Not served: needs the identity of AWS.
+    /// Not supported: needs an AWS identity.
     AwsCodeCommitPullRequest,
     /// Branches of a Gitea or Forgejo repository.
     GiteaBranch,
@@ -44,11 +44,11 @@ pub enum ProviderType {
     GiteaPullRequest,
     /// Tags of a repository in an OCI registry.
     OciArtifactTag,
-    /// Not served: needs the identity of Azure.
+    /// Not supported: needs an Azure identity.
     AcrArtifactTag,
-    /// Not served: needs the identity of AWS.
+    /// Not supported: needs an AWS identity.
     EcrArtifactTag,
-    /// Not served: needs the identity of Google Cloud.
+    /// Not supported: needs a Google Cloud identity.
     GarArtifactTag,
     /// Inputs that an HTTP service returns.
     ExternalService,
@@ -86,7 +86,7 @@ impl ProviderType {
         Type::ExternalArtifact,
     ];
 
-    /// The name as `spec.type` has it.
+    /// Returns the name used in `spec.type`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Type::Static => "Static",
@@ -115,7 +115,7 @@ impl ProviderType {
         }
     }
 
-    /// The cloud whose identity a type needs. Such types are not served here.
+    /// Returns the cloud whose identity the type needs. Types that need one are not supported.
     pub const fn cloud(self) -> Option<&'static str> {
         match self {
             Type::AwsCodeCommitBranch
@@ -128,7 +128,7 @@ impl ProviderType {
         }
     }
 
-    /// The things that a Git host is asked for; None for types that are not served by a Git host.
+    /// Returns the kind of objects to list at a Git host; `None` for other types.
     pub(crate) const fn listing(self) -> Option<GitListing> {
         match self {
             Type::GitHubBranch | Type::GitLabBranch | Type::AzureDevOpsBranch | Type::GiteaBranch => {
@@ -148,7 +148,7 @@ impl ProviderType {
         matches!(self, Type::OciArtifactTag | Type::AcrArtifactTag | Type::EcrArtifactTag | Type::GarArtifactTag)
     }
 
-    /// The service that serves a Git type.
+    /// Returns the Git host of a Git type.
     pub(crate) const fn host(self) -> Option<GitHost> {
         match self {
             Type::GitHubBranch | Type::GitHubTag | Type::GitHubPullRequest => Some(GitHost::GitHub),
@@ -177,7 +177,7 @@ impl FromStr for ProviderType {
     }
 }
 
-/// A thing that Git hosts list.
+/// A kind of objects that Git hosts list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GitListing {
     Branches,
@@ -187,7 +187,7 @@ pub(crate) enum GitListing {
 }
 
 impl GitListing {
-    /// As errors name it.
+    /// Returns the name used in errors.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             GitListing::Branches => "branches",
@@ -198,7 +198,7 @@ impl GitListing {
     }
 }
 
-/// A service that Git repositories live in.
+/// A service that hosts Git repositories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GitHost {
     GitHub,
@@ -207,7 +207,7 @@ pub(crate) enum GitHost {
     AzureDevOps,
 }
 
-/// `spec.filter`; an empty text is no condition.
+/// `spec.filter`. An empty text means no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Pattern that the branch has to match.
@@ -224,13 +224,13 @@ pub struct Filter {
     pub exclude_environment: String,
     /// Labels that a request has to have.
     pub labels: Vec<String>,
-    /// Most results; zero and less are the default.
+    /// Maximum number of results; zero or less means the default.
     pub limit: i64,
     /// Range of versions that tags have to be in.
     pub semver: String,
 }
 
-/// The spec of a provider as far as an export needs it.
+/// The fields of a provider's spec that an export needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderSettings {
     /// `spec.type`.
@@ -248,7 +248,7 @@ pub struct ProviderSettings {
 }
 
 impl ProviderSettings {
-    /// ProviderSettings of a type and a URL, with everything else as if it were not written.
+    /// Creates settings with a type and a URL, and defaults for all other fields.
     pub fn new(provider_type: ProviderType, url: impl Into<String>) -> ProviderSettings {
         ProviderSettings {
             provider_type,
@@ -260,10 +260,10 @@ impl ProviderSettings {
         }
     }
 
-    /// Checks the rules of the definition once more, for clusters that have not checked them.
+    /// Checks the rules of the definition, in case the cluster has not checked them.
     ///
     /// # Errors
-    /// The message of the definition, and of types that are not served.
+    /// A rule is broken (with the message of the definition), or the type is not supported.
     pub fn validate(&self) -> Result<(), String> {
         let (of_type, url) = (self.provider_type, self.url.as_str());
         if let Some(cloud) = of_type.cloud() {
@@ -314,7 +314,7 @@ impl ProviderSettings {
             let text = "spec.insecure can only be set when spec.type is 'ExternalService' or 'OCIArtifactTag'";
             return Err(text.to_owned());
         }
-        // Read as the reference reads it, such an entry drops every result at once, and with them what was made of them.
+        // The reference skips every result for such an entry. Then all objects rendered from the results are deleted.
         let missing = self.skip_labels.iter().find(|label| label.starts_with('!'));
         if let Some(label) = missing
             && of_type.listing() != Some(GitListing::Requests)
@@ -328,7 +328,7 @@ impl ProviderSettings {
         Ok(())
     }
 
-    /// ProviderSettings that have no effect, as sentences.
+    /// Returns a sentence for each setting that has no effect.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let of_type = self.provider_type;
         let used: &[&str] = match of_type.listing() {
@@ -355,7 +355,7 @@ impl ProviderSettings {
 }
 
 impl Filter {
-    /// The patterns by their names, in the order they are checked in.
+    /// Returns the patterns with their names, in the order in which they are checked.
     pub(crate) fn patterns(&self) -> [(&'static str, &str); 6] {
         [
             ("includeBranch", &self.include_branch),

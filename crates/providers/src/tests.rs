@@ -1,4 +1,4 @@
-//! Exports of every type from servers that answer as section by section of their documentation says.
+//! Exports of every type, from servers that respond as their documentation describes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

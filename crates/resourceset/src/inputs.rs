@@ -67,13 +67,13 @@ impl InputSet {
     pub fn template_values(&self) -> Map<String, Value> {
         let mut values = self.values.clone();
         if let Some(source) = &self.source {
-            // Also over a value that the author calls `provider`, as in the reference.
+            // As in the reference, this overwrites an input with the name `provider`.
             values.insert("provider".to_owned(), source.provider());
         }
         values
     }
 
-    /// Names the set in messages.
+    /// Returns the name of the set for messages.
     pub fn name(&self, index: usize) -> InputName {
         let id = match self.values.get("id") {
             Some(Value::String(id)) => Some(id.clone()),
@@ -210,7 +210,7 @@ fn permute(
     }
     let mut names = BTreeSet::new();
     for (name, _) in &factors {
-        // The reference overwrites such inputs without a word.
+        // The reference overwrites such inputs without a warning.
         let mut lost = |text: String| warnings.push(Warning::new(WarningKind::LostInputs, text));
         if !names.insert(name) {
             lost(format!("two providers are called {name} in templates; the inputs of the first are lost"));
@@ -245,7 +245,7 @@ fn permute(
                 values.insert(name.clone(), Value::Object(set.clone()));
             }
         }
-        // Last, so that a provider called `id` cannot take the place of the identifier.
+        // Insert it last, so that a provider called `id` cannot replace the identifier.
         values.insert("id".to_owned(), Value::String(adler32(&path.join("/")).to_string()));
         permutations.push(InputSet { values, source: None });
     }
@@ -261,7 +261,7 @@ pub fn normalised_name(name: &str) -> String {
         Some(separators) => separators.replace_all(&lower, "_"),
         None => lower.as_str().into(),
     };
-    // Symbols such as `+` are no separators: they disappear.
+    // Symbols such as `+` are not separators, and are removed.
     let kept: String = parted.chars().filter(|c| matches!(c, 'a'..='z' | '0'..='9' | '_')).collect();
     kept.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")
 }

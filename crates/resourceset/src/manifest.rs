@@ -118,7 +118,7 @@ impl ResourceSet {
             let selector = reference.object("selector")?;
             inputs_from.push(ProviderReference {
                 name: reference.text("name")?,
-                // `{}` selects every provider, and null is no selector.
+                // `{}` selects every provider, but null means that there is no selector.
                 selector: (!reference.get("selector").is_null())
                     .then(|| LabelSelector::decode(&selector))
                     .transpose()?,
@@ -147,7 +147,8 @@ impl ResourceSet {
         }
         let set = ResourceSet {
             id: SourceId {
-                // sigs.k8s.io/yaml does not see through the embedded type of these two, so a number stays one.
+                // sigs.k8s.io/yaml does not look into the embedded type of these two, so it does not turn numbers into
+                // text.
                 api_version: root.only_text("apiVersion")?,
                 kind: root.only_text("kind")?,
                 namespace: metadata.text("namespace")?,
@@ -295,7 +296,7 @@ fn is_duration(text: &str) -> bool {
         let number = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         let (digits, behind) = rest.split_at(number);
         let is_number = digits.matches('.').count() <= 1 && digits.bytes().any(|byte| byte.is_ascii_digit());
-        // Go takes both signs for micro, U+00B5 and U+03BC.
+        // Go accepts both signs for micro, U+00B5 and U+03BC.
         let unit = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].into_iter().find(|unit| {
             behind
                 .strip_prefix(unit)

@@ -101,7 +101,7 @@ fn split_at_lines<'t>(
                 let reason = format!("invalid Yaml document separator: {rest}");
                 return Err(UnreadableObject { reason, line: Some(lines_before + number + 1) });
             }
-            // A line that separates nothing belongs to the document after it, whose parser refuses `---#`.
+            // Without a document before it, the line is part of the next document, whose parser refuses `---#`.
             if at > start {
                 push(start, at, first_line);
                 (start, first_line) = (next, lines_before + number + 1);

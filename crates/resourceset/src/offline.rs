@@ -68,7 +68,7 @@ pub fn read(files: &ManifestFiles<'_>, warnings: &mut Vec<Warning>) -> Result<Re
     {
         set.inputs = inputs;
     }
-    // The set itself is the first of its providers.
+    // The ResourceSet itself is the first source of inputs.
     let mut sources =
         vec![InputSource { id: set.id.clone(), sets: std::mem::take(&mut set.inputs), ..InputSource::default() }];
     let providers = files.providers.map(|text| providers_file(text, &set.id.namespace, warnings)).transpose()?;
@@ -124,9 +124,9 @@ fn exported_sources(
     let here = files.exported.unwrap_or_default().iter().filter(|one| one.source.id.namespace == set.id.namespace);
     let here: Vec<&ExportedInputs> = here.collect();
     let sources: Vec<InputSource> = here.iter().map(|one| one.source.clone()).collect();
-    // Without exported inputs the file of providers has answered the references already.
+    // Without exported inputs the references are already resolved by the file of providers.
     let references = if files.exported.is_some() { set.inputs_from.as_slice() } else { &[] };
-    // The controller waits for a provider that is named and missing, unlike one that a selector does not find.
+    // The controller waits for a missing provider if it is referenced by name, but not if a selector matches nothing.
     let is_missing = |name: &str| !name.is_empty() && sources.iter().all(|source| source.id.name != name);
     if files.providers.is_none()
         && let Some(reference) = references.iter().find(|reference| is_missing(&reference.name))
@@ -139,7 +139,8 @@ fn exported_sources(
     }
     let selected = select(&sources, references, warnings)
         .map_err(|error| ResourceSetError::new(error.kind, format!("error filtering providers: {error}")))?;
-    // The controller waits for such a provider. Without its sets the result would look as if objects were to go.
+    // The controller waits for such a provider. Without its sets the result would look as if objects were to be
+    // deleted.
     let waits = here.iter().find(|one| !one.is_exported && selected.iter().any(|source| source.id == one.source.id));
     match waits {
         Some(one) => {
@@ -251,7 +252,7 @@ fn providers_file(
             false => parse_first_as_go(document.text).map_err(|error| unreadable(yaml_text(&error)))?,
         };
         if let Some(GoDocument { mut notes, .. }) = read {
-            // Positions count from the document, and the user counts from the file.
+            // The position is relative to the document, but the user needs the line of the file.
             notes.iter_mut().for_each(|note| note.location.line += document.lines_before as u64);
             note_keys(&notes, "providers", warnings);
         }

@@ -65,10 +65,10 @@ pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> 
 
 /// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine).
 ///
-/// `warnings` gets the warnings in the order in which they are found, also before an error. `receive` gets the objects in
-/// build order, so that a caller who needs only their names or their text does not hold thousands of them. If the result
-/// is an error, the objects received until then count for nothing. The limits in `options` apply to each execution; use
-/// `interrupted` for a common deadline.
+/// `warnings` gets the warnings in the order in which they are found, even if rendering then fails. `receive` gets the
+/// objects in build order, so that a caller that needs only their names or text does not hold thousands of objects. If
+/// the result is an error, the caller must ignore the objects received until then. The limits in `options` apply to
+/// each execution. Use `interrupted` for a common deadline.
 ///
 /// # Errors
 /// An invalid spec, template or rendered text, an object in two steps, or no objects at all.
@@ -147,7 +147,7 @@ impl<'b> Builder<'b> {
                 Ok(text) => (text, None),
                 Err(reason) => (String::new(), Some(reason)),
             };
-            // A parse error waits for its turn, because the reference parses each template when it renders it.
+            // A parse error is reported only when the template is rendered, because the reference parses it then.
             let template = Template::parse(TEMPLATE_NAME, &text, &Syntax::resource_set());
             if template.as_ref().is_ok_and(|template| !template.is_repeatable()) {
                 let reported = "the result differs from run to run (randInt or ago)";
@@ -272,7 +272,7 @@ impl<'b> Builder<'b> {
         })
     }
 
-    /// Warns of texts of the inputs that are another value in what was rendered.
+    /// Warns about texts of the inputs that became another value in the rendered text.
     fn warn_of_retyped(&mut self, origin: Origin, rendered: &str) {
         let Some(set) = origin.input.and_then(|index| self.inputs.get(index)) else { return };
         let parsed = self.templates.get(&(origin.step, origin.part));
@@ -424,7 +424,7 @@ impl<'b> Builder<'b> {
             })
         };
         let mut labels = texts(self, "labels");
-        // Nothing to add: annotations that are not texts stay as they are.
+        // Without anything to add, annotations that are not texts are kept unchanged.
         let annotations = (!set.common_annotations.is_empty()).then(|| {
             let mut annotations = texts(self, "annotations");
             annotations.extend(set.common_annotations.clone());

@@ -1,8 +1,9 @@
 //! Texts of inputs that YAML reads as another type after they were printed without quotes.
 //!
-//! A text that YAML could read so is replaced by a word, and the template is rendered again. Where the word then stands alone,
-//! the field got its value from the text without quotes. That finds each way from an input to a field, also through loops
-//! and variables; a template that fails or branches with the word is not judged.
+//! A text that YAML could read as another type is replaced by a placeholder, and the template is rendered again. A
+//! field that then contains only the placeholder got its value from the unquoted text. This works for every way from an
+//! input to a field, including loops and variables. A template that fails or branches differently with the placeholder
+//! is not checked.
 
 use flux_operator_yaml::parse_first_as_go;
 use serde_json::{Map, Value};
@@ -11,9 +12,9 @@ use crate::object;
 
 /// Limit for the length of a text: no number, boolean or null is longer.
 const MAX_LENGTH: usize = 64;
-/// Limit for texts of one input set, each of which costs a rendering.
+/// Limit for the checked texts of one input set, because each of them costs a rendering.
 const MAX_TEXTS: usize = 16;
-/// Stands for a text. YAML reads it as a text.
+/// The placeholder for a text. YAML reads it as a text.
 const WORD: &str = "retyped-input-of-a-set";
 /// The words of YAML 1.1 that are not texts, in lower case.
 const WORDS: [&str; 10] = ["null", "~", "true", "false", "yes", "no", "on", "off", "y", "n"];
@@ -28,8 +29,8 @@ pub(crate) struct RetypedField {
 }
 
 /// Returns the fields of rendered documents that were filled with a text of the inputs and became a different value: `off`
-/// is false and `1.10` is 1.1. A text that only changes its type, such as `2`, is not reported. `render` renders the template
-/// with other values.
+/// is false and `1.10` is 1.1. A text that only changes its type, such as `2`, is not reported. `render` renders the
+/// template with other values.
 pub(crate) fn retyped_fields(
     rendered: &str,
     values: &Map<String, Value>,
@@ -49,7 +50,7 @@ pub(crate) fn retyped_fields(
         else {
             continue;
         };
-        // The template took another branch for the word, so the documents cannot be compared.
+        // The template took another branch for the placeholder, so the documents cannot be compared.
         if others.len() != objects.len() {
             continue;
         }
@@ -103,9 +104,9 @@ fn add_texts<'i>(path: &mut Vec<InputStep<'i>>, value: &'i Value, found: &mut Ve
     }
 }
 
-/// Whether YAML reads a text without quotes as a value that is shown in another form.
+/// Whether YAML reads the unquoted text as a value that prints differently.
 fn is_retyped(text: &str) -> bool {
-    // Thousands of sets have texts that are nothing but texts: no parser has to see those.
+    // A cheap check first, because there can be thousands of sets and most texts cannot be another type.
     let may_be = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
         || WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
     if !may_be || text.len() > MAX_LENGTH {
@@ -121,7 +122,7 @@ fn is_retyped(text: &str) -> bool {
     }
 }
 
-/// Returns the values with the word in place of a text.
+/// Returns the values with the placeholder instead of a text.
 fn with_word(values: &Map<String, Value>, path: &[InputStep<'_>]) -> Option<Map<String, Value>> {
     let mut values = Value::Object(values.clone());
     let mut place = &mut values;
@@ -153,7 +154,8 @@ fn objects(text: &str) -> Vec<Map<String, Value>> {
 
 type LocatedValues<'v> = Vec<(String, &'v Value)>;
 
-/// Adds the places where only the word stands. `false` if anything else differs than texts with the word.
+/// Adds the fields that contain only the placeholder. Returns `false` if the documents differ in anything but texts
+/// with the placeholder.
 fn compare_members<'v>(
     path: &str,
     object: &'v Map<String, Value>,

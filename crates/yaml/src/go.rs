@@ -1,9 +1,9 @@
 //! A document as `sigs.k8s.io/yaml` reads it, and therefore as controllers written in Go do.
 //!
-//! [`parse_documents`](super::parse_documents) reads text written by people, and is stricter. Text made by a template,
-//! and manifests whose templates depend on the reader, must mean the same here as in a controller: the last of two
-//! equal keys counts, keys that are not text become text (`n: x` has the key `false`), unknown tags are dropped, and a
-//! float without fraction is an integer. A [`KeyNote`] reports keys whose result may be surprising.
+//! [`parse_documents`](super::parse_documents) reads text written by people, and is stricter. Text rendered by a
+//! template, and manifests whose templates depend on the reader, must mean the same here as in a controller: the last
+//! of two equal keys counts, keys that are not text become text (`n: x` has the key `false`), unknown tags are dropped,
+//! and a float without fraction is an integer. A [`KeyNote`] reports keys whose result may be surprising.
 
 use std::collections::HashMap;
 
@@ -89,7 +89,7 @@ fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let mut options = Options::default();
     options.set_emit_comments(false);
     let mut reader = EventReader { text, ..EventReader::default() };
-    // The end of a document that never began. The library ignores it.
+    // The library ignores the end of a document that never began, but Go's library refuses it.
     let lines = text.lines().enumerate();
     let first = lines.map(|(number, line)| (number, line.trim_end())).find(|(_, line)| !is_blank_or_comment(line));
     if let Some((number, "...")) = first {
@@ -110,7 +110,7 @@ fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
     Ok(reader.started.then(|| document(reader.root.unwrap_or(Value::Null))))
 }
 
-/// A scalar that is not text by the rules of YAML 1.1 as `go-yaml` 2 applies them, before JSON merges all kinds of numbers.
+/// A scalar that is not text by `go-yaml` 2's rules for YAML 1.1, before JSON merges all kinds of numbers.
 #[derive(Clone, Copy)]
 enum Scalar {
     Null,
@@ -141,7 +141,7 @@ struct OpenNode {
 #[derive(Clone)]
 struct AnchoredNode {
     value: Value,
-    /// The value before JSON, if it is a scalar other than text: a key is made of that.
+    /// The value before its conversion to JSON, if it is a scalar other than text. Keys are formatted from this value.
     scalar: Option<Scalar>,
     nodes: usize,
     bytes: usize,
@@ -228,7 +228,7 @@ impl EventReader<'_> {
                 let Some(anchored) = self.anchors.get(&anchor).cloned() else {
                     return Err(refused("the alias refers to a node that contains it", location));
                 };
-                // An alias counts as everything that it copies. Otherwise a few lines of nested aliases could grow to
+                // An alias counts as all nodes that it copies. Otherwise a few lines of nested aliases could grow to
                 // gigabytes.
                 self.count(anchored.nodes, location)?;
                 self.copied_bytes = self.copied_bytes.saturating_add(anchored.bytes);
@@ -343,7 +343,7 @@ fn merge(fields: &mut Map<String, Value>, value: Value, location: Location) -> R
     Ok(())
 }
 
-/// Line breaks in YAML 1.1 that are not line breaks in YAML 1.2, and stay themselves in a scalar.
+/// Line breaks in YAML 1.1 that are not line breaks in YAML 1.2, and that scalars keep unchanged.
 const UNICODE_BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
 /// Whether line breaks of a scalar are folded. A line break from an escape sequence should not be folded, but is not
@@ -411,7 +411,7 @@ fn decoded(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the scalar that a text stands for; `None` if it is only text.
+/// Returns the scalar that a text represents; `None` if it is only text.
 fn resolve(text: &str, is_plain: bool, tag: Option<&Tag>, location: Location) -> Result<Option<Scalar>, YamlError> {
     let Some(tag) = tag else {
         return Ok(if is_plain { resolve_plain(text) } else { None });

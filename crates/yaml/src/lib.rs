@@ -61,7 +61,7 @@ pub enum YamlError {
     /// The bytes are not UTF-8.
     #[error("the text is not valid UTF-8 (first bad byte in line {line})")]
     NotUtf8 { line: usize },
-    /// The bytes begin like UTF-16 and are not.
+    /// The bytes begin like UTF-16, but they are not valid UTF-16.
     #[error("the text begins with a byte order mark of UTF-16, but it is not valid UTF-16")]
     NotUtf16,
     /// The text contains a NUL, which YAML does not allow.
@@ -117,7 +117,8 @@ pub fn read(reader: impl Read) -> Result<String, YamlError> {
     decode(bytes)
 }
 
-/// Decodes a text as Go's YAML and kubectl do: UTF-8, or UTF-16 with a byte order mark, as Windows PowerShell writes it with `>`.
+/// Decodes a text as Go's YAML and kubectl do: UTF-8, or UTF-16 with a byte order mark, which Windows PowerShell writes
+/// with `>`.
 ///
 /// # Errors
 /// [`YamlError::NotUtf8`] and [`YamlError::NotUtf16`].

@@ -29,7 +29,7 @@ struct Insertion {
 }
 
 impl MendedText {
-    /// Adds blanks wherever they help; `None` if they do not.
+    /// Repairs a text; `None` if there is nothing to repair or the repairs do not help.
     pub(super) fn of(text: &str) -> Option<MendedText> {
         let text = &ended_by_line_feeds(text);
         let mut mended = MendedText::with_quoted_colons(text)
@@ -38,7 +38,7 @@ impl MendedText {
         loop {
             work = work.checked_sub(mended.text.len())?;
             let (keys, error) = scan(&mended.text);
-            // Text after such a key is misread until the blank is there.
+            // The scanner misreads the text after such a key until the blank is added.
             if !keys.is_empty() {
                 mended.part_alias_keys(&keys);
                 continue;
@@ -70,11 +70,11 @@ impl MendedText {
         options.set_emit_comments(false);
         let (mut found, mut flow_depth, mut plain) = (Vec::new(), 0usize, None);
         for token in Scanner::with_options(StrInput::new(text), options) {
-            // Text before an error can be repaired all the same.
+            // The text before an error can still be repaired.
             let Ok(token) = token else { break };
             let (span, token) = token.into_parts();
             let (Some(start), Some(end)) = (span.start.byte_offset(), span.end.byte_offset()) else { continue };
-            // The library's token of the colon is empty.
+            // The library's token of a colon is empty, so the colon begins where the scalar ends.
             match token {
                 TokenType::FlowSequenceStart | TokenType::FlowMappingStart => flow_depth += 1,
                 TokenType::FlowSequenceEnd | TokenType::FlowMappingEnd => flow_depth = flow_depth.saturating_sub(1),
@@ -90,7 +90,7 @@ impl MendedText {
             };
         }
         let mut mended = MendedText { text: text.to_owned(), added: Vec::new() };
-        // From the end, so that the positions before stay valid.
+        // Insert from the end, so that earlier positions remain valid.
         for (start, end) in found.into_iter().rev() {
             mended.quote(start, end)?;
         }
@@ -162,14 +162,14 @@ impl MendedText {
         Location { line: location.line, column: location.column.saturating_sub(count as u64).max(1) }
     }
 
-    /// Indents the lines of the quoted scalar in an error beyond its first character. Returns the number of added
-    /// bytes; `None` if the error has another cause or more than `most` bytes would be added.
+    /// Indents the lines of the quoted scalar in an error beyond its first character. Returns the number of scanned and
+    /// added bytes; `None` if the error has another cause or more than `most` bytes would be added.
     fn indent_quoted_scalar(&mut self, error: &ScanError, most: usize) -> Option<usize> {
         if !matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation) {
             return None;
         }
-        // If the text ends there, a quote is not closed, and the error for that gives its position. At the end of a
-        // line the error is not about indentation.
+        // Cut at the end of the line before the error, the text has a different error: an unclosed quote, with the
+        // start of the scalar.
         let before = self.text.get(..error.marker().byte_offset()?)?.trim_end().trim_end_matches('\\');
         let open = scan(before).1.filter(|error| *error.kind() == ErrorKind::UnclosedQuotedScalar)?;
         let start = open.marker().byte_offset()?;
@@ -192,7 +192,7 @@ impl MendedText {
         let mut text = String::with_capacity(self.text.len() + lines * count);
         text.push_str(head);
         for (index, line) in scalar.split_inclusive('\n').enumerate() {
-            // Other white space is text, which has to be indented as well.
+            // A line of other white space is text, so it has to be indented as well.
             if index > 0 && !line.trim_matches([' ', '\t', '\r', '\n']).is_empty() {
                 text.push_str(&blanks);
                 self.added.push(Insertion { line: open.marker().line() + index, column: 0, count });
@@ -241,8 +241,8 @@ impl AliasEnd {
     }
 }
 
-/// Replaces carriage returns that end a line by themselves, which mean the same. Repairs look for line feeds, and would not
-/// find the lines that an error is about.
+/// Replaces carriage returns that end a line without a line feed. The meaning is the same, but repairs find the line of
+/// an error by its line feeds.
 fn ended_by_line_feeds(text: &str) -> String {
     let next = text.chars().skip(1).map(Some).chain([None]);
     text.chars().zip(next).map(|(c, next)| if c == '\r' && next != Some('\n') { '\n' } else { c }).collect()

@@ -71,7 +71,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
                 bytes += text.len();
                 match open.last_mut() {
                     None if is_null(&text, style, None) => continue,
-                    // A scalar as a whole document has rules of its own.
+                    // Separate rules apply to a scalar that is the whole document.
                     None => return None,
                     Some(container) if container.awaits_key() => {
                         let is_text = style != ScalarStyle::Plain || is_plainly_text(&text);

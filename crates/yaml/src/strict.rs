@@ -1,8 +1,9 @@
-//! Refuses text that `kubectl` refuses and the library reads: tabs where a node may begin, anchors whose names have
-//! other characters than letters, digits, `-` and `_`, the escape sequences `\/` and halves of a pair (`\uD83D`), other
-//! directives than `%YAML 1.1` and `%TAG`, and between brackets texts that begin with `:` or `?` and tags without a text.
+//! Refuses text that `kubectl` refuses but the library reads: tabs where a node may begin, anchors whose names have
+//! characters other than letters, digits, `-` and `_`, the escape sequences `\/` and halves of a surrogate pair
+//! (`\uD83D`), directives other than `%YAML 1.1` and `%TAG`, and between brackets texts that begin with `:` or `?` and
+//! tags without a text.
 //!
-//! A text is scanned once more only if it has such a character in such a place.
+//! A text is scanned a second time only if it may contain one of these.
 
 use serde_saphyr::granit_parser::{Options, ScalarStyle, Scanner, Span, StrInput, TokenType};
 
@@ -19,7 +20,7 @@ pub(super) fn refusal(text: &str) -> Option<YamlError> {
     let mut gaps = TokenGaps { text, end: 0, flow_depth: 0, indents: Vec::new(), last: LastToken::Other };
     let mut has_content = false;
     for token in Scanner::with_options(StrInput::new(text), options) {
-        // The parser has read the first document already, so an error belongs to a later one.
+        // The parser has already read the first document, so the error is in a later document.
         let (span, token) = token.ok()?.into_parts();
         match &token {
             TokenType::DocumentEnd => return None,
@@ -83,7 +84,7 @@ fn may_have_escape(text: &str) -> bool {
 }
 
 /// Returns the first escape sequence of a text in double quotes that JSON has and YAML 1.1 does not: `\/` and halves of
-/// a pair.
+/// a surrogate pair.
 fn unknown_escape(written: &str) -> Option<&str> {
     let mut rest = written;
     while let Some(at) = rest.find('\\') {
@@ -121,7 +122,7 @@ struct TokenGaps<'t> {
 }
 
 impl TokenGaps<'_> {
-    /// Returns an error if a tab before the token stands where a block node may begin.
+    /// Returns an error if a tab before the token is where a block node may begin.
     fn pass(&mut self, span: &Span, token: &TokenType<'_>) -> Option<YamlError> {
         let (start, end) = (span.start.byte_offset()?, span.end.byte_offset()?);
         if start >= self.end {
@@ -133,7 +134,7 @@ impl TokenGaps<'_> {
                     return Some(self.error(self.end + at));
                 }
             }
-            // Keys and ends of blocks have no characters of their own.
+            // Some tokens, such as the end of a block, have no characters.
             if end > start {
                 self.last = match token {
                     TokenType::Key if self.text.get(start..)?.starts_with('?') => LastToken::Indicator,

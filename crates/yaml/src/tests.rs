@@ -114,8 +114,8 @@ fn errors_say_where() {
     }
 }
 
-/// Every hostile input has to be refused with little work, in a debug build. Work is the processor time of this thread: how long
-/// it takes by the clock depends on what else the machine does.
+/// Every hostile input has to be refused with little work, in a debug build. Work is the processor time of this thread,
+/// because the elapsed time depends on the load of the machine.
 fn quickly<T>(what: &str, run: impl FnOnce() -> T) -> T {
     let start = processor_time();
     let result = run();
@@ -124,13 +124,13 @@ fn quickly<T>(what: &str, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Processor time that this thread has used so far, from proc(5). Zero on systems without it, where nothing is measured.
+/// Returns the processor time that this thread has used, from proc(5); zero on systems without it.
 fn processor_time() -> Duration {
     let Ok(stat) = std::fs::read_to_string("/proc/thread-self/stat") else { return Duration::ZERO };
     // The second field is the name of the thread, in brackets, and may hold spaces.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
     let ticks: u64 = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    // Linux counts in hundredths of a second, whatever the frequency of its own clock.
+    // Linux counts in hundredths of a second, regardless of the frequency of its own clock.
     Duration::from_millis(ticks * 10)
 }
 

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn finalising_repairs_what_a_crash_left() {
+    fn finalising_repairs_conditions_left_by_a_crash() {
         let mut conditions = Vec::new();
         set(&mut conditions, "Reconciling", ConditionStatus::True, "Progressing", "", at(1));
         set(&mut conditions, "Ready", ConditionStatus::True, "X", "", at(1));

@@ -1,4 +1,4 @@
-//! FluxInstance: the desired Flux installation and what became of it.
+//! FluxInstance: the desired Flux installation and its status.
 //!
 //! The comments on the fields are what `kubectl explain` and `explain` print: they are written for the person who fills
 //! in a manifest. The schema attributes are the API's rules; the manifest reader checks against the same schema, so
@@ -390,7 +390,7 @@ pub struct HistoryEntry {
     pub total_reconciliations: i64,
 }
 
-/// Reads an empty text as "not set": that is what it means to every program that writes this kind with Go's types.
+/// Reads an empty text as "not set", because programs that use Go's types write it with that meaning.
 pub(super) fn unset_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
 }

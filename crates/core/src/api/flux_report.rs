@@ -1,7 +1,7 @@
-//! FluxReport: what an operator says about Flux in its cluster, for people, command lines and dashboards.
+//! FluxReport: an operator's report about Flux in its cluster, for people, command lines and dashboards.
 //!
-//! The findings are in the spec, the status has only conditions: other programs read it so. A cluster without operator has
-//! no report.
+//! The findings are in the spec and the status has only conditions, because other programs expect this layout. A
+//! cluster without operator does not have a report.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;

@@ -1,4 +1,4 @@
-//! ResourceSetInputProvider: where inputs of ResourceSets come from, and what was exported last.
+//! ResourceSetInputProvider: a source of inputs for ResourceSets, and its last export.
 //!
 //! The fields and rules are those of the reference operator's definition. The comments on the fields are what
 //! `kubectl explain` and `explain` print.

@@ -77,7 +77,7 @@ impl LeaseRecord {
         }
     }
 
-    /// Returns whether the holder is alive. Never sufficient to take a lease over: that requires watching it.
+    /// Returns whether the holder is alive. This is not sufficient to take a lease over, which requires watching it.
     pub fn freshness(&self, now: Timestamp) -> Freshness {
         let Some(renewed) = self.renewed.filter(|_| self.holder != Holder::Vacant) else { return Freshness::Expired };
         // Either clock may be ahead, so a renewal in the future also counts as recent.
@@ -88,7 +88,8 @@ impl LeaseRecord {
         }
     }
 
-    /// Since when an operator could have taken it; None while one holds it, be it an expired one.
+    /// Returns the time since which an operator could have taken the lease; `None` if an operator holds it, even if the
+    /// lease has expired.
     pub fn free_since(&self) -> Option<Timestamp> {
         let renewed = self.renewed?;
         match self.holder {

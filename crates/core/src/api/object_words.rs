@@ -1,6 +1,6 @@
-//! Words that name objects: `KIND`, `KIND NAME…` or `KIND/NAME…`, as kubectl takes them, with flux's names of kinds.
+//! Words that name objects: `KIND`, `KIND NAME…` or `KIND/NAME…`, as in kubectl, with the flux CLI's names of kinds.
 //!
-//! A kind stays a word here: which kinds there are depends on the reader.
+//! This module does not resolve kinds, because the accepted kinds depend on the caller.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ pub enum ObjectWords<'a> {
     Objects(Vec<(&'a str, &'a str)>),
 }
 
-/// The two words that flux has for a kind, and the kind (<https://fluxcd.io/flux/cmd/flux_get/>).
+/// The flux CLI's two words for a kind, and the kind (<https://fluxcd.io/flux/cmd/flux_get/>).
 const KINDS_OF_TWO_WORDS: [(&str, &str, &str); 10] = [
     ("source", "git", "GitRepository"),
     ("source", "oci", "OCIRepository"),
@@ -26,10 +26,10 @@ const KINDS_OF_TWO_WORDS: [(&str, &str, &str); 10] = [
     ("image", "policy", "ImagePolicy"),
     ("image", "update", "ImageUpdateAutomation"),
 ];
-/// A word for objects of any kind, which may stand before them: `suspend resource ks/app`.
+/// Words for objects of any kind, which may precede objects: `suspend resource ks/app`.
 pub const ANY_KIND: [&str; 2] = ["resource", "resources"];
 
-/// The reason why words name no objects.
+/// The reason why words do not name objects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidObjectWords {
     #[error("`{words}` does not name an object")]
@@ -49,7 +49,7 @@ impl InvalidObjectWords {
 }
 
 impl<'a> ObjectWords<'a> {
-    /// Reads words; a KIND before names may be several, separated by commas. No words are no kinds.
+    /// Reads words. Several kinds before names are separated by commas. Without words, the list of kinds is empty.
     ///
     /// # Errors
     /// A part of `KIND/NAME` is empty or has a slash itself, or `KIND/NAME` follows a kind.
@@ -93,7 +93,7 @@ pub fn behind_any_kind(words: &[String]) -> &[String] {
     }
 }
 
-/// Splits words into the kinds that stand first, a name that belongs to them (`source git/app`), and the other words.
+/// Splits words into the leading kinds, a name attached to them (`source git/app`), and the remaining words.
 fn leading_kinds<'a, 'w>(words: &'w [&'a str]) -> (Vec<&'a str>, Option<&'a str>, &'w [&'a str]) {
     if let [first, second, rest @ ..] = words {
         let (second, name) = second.split_once('/').map_or((*second, None), |(kind, name)| (kind, Some(name)));
@@ -110,21 +110,23 @@ fn leading_kinds<'a, 'w>(words: &'w [&'a str]) -> (Vec<&'a str>, Option<&'a str>
     }
 }
 
-/// Returns what two words of flux mean: `source git` is one kind, `sources all` are those of the group; none for any other two words.
+/// Returns the kinds for two words of the flux CLI: `source git` is one kind, and `sources all` are all kinds of the
+/// group. Other words return an empty list.
 pub fn kinds_of_two_words(first: &str, second: &str) -> Vec<&'static str> {
     let (first, second) = (singular(first), singular(second));
     let rows = KINDS_OF_TWO_WORDS.iter().filter(|(one, two, _)| *one == first && (second == "all" || *two == second));
     rows.map(|(.., kind)| *kind).collect()
 }
 
-/// Returns flux's names for the kinds of a group, such as `source git`, also for a typing error; empty for any other word.
+/// Returns the flux CLI's names for the kinds of a group, such as `source git`. One typing error in `word` is accepted.
+/// Other words return an empty list.
 pub fn kinds_of_group(word: &str) -> Vec<String> {
     let group = singular(word);
     let rows = KINDS_OF_TWO_WORDS.iter().filter(|(one, ..)| strsim::osa_distance(one, &group) <= 1);
     rows.map(|(one, two, _)| format!("{one} {two}")).collect()
 }
 
-/// Returns the words that make a kind of flux after its first word: `git`, `oci` and others after `source`.
+/// Returns the second words of the kinds with this first word: `git`, `oci` and others for `source`.
 pub fn second_words(first: &str) -> Vec<&'static str> {
     let first = singular(first);
     KINDS_OF_TWO_WORDS.iter().filter(|(one, ..)| *one == first).map(|(_, two, _)| *two).collect()
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_alone_is_no_object() {
+    fn a_kind_alone_is_not_an_object() {
         assert_eq!(ObjectWords::objects(&words("deploy/a")), Ok(vec![("deploy", "a")]));
         assert_eq!(ObjectWords::objects(&words("deploy a")), Ok(vec![("deploy", "a")]));
         let error = ObjectWords::objects(&words("deploy")).unwrap_err();

@@ -41,13 +41,13 @@ pub fn has_ready_pod(deployment: &Value) -> bool {
 /// Whether an operator reconciles the instances of its namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperatorState<'a> {
-    /// The operator renews its lease; or it has no lease, and a pod of its Deployment is ready.
+    /// The operator renews its lease, or it does not have a lease and a pod of its Deployment is ready.
     Running,
     /// A run from a terminal is reconciling.
     TerminalRun(String),
     /// The Deployment exists but has no ready pod.
     Stopped(&'a Value),
-    /// Its pod is ready, and it no longer renews its lease, or has not taken it for long.
+    /// The operator's pod is ready, but the operator no longer renews its lease, or has not taken it for a long time.
     Silent(&'a Value, Option<LeaseRecord>),
     Absent,
     /// Deployments cannot be read.
@@ -65,7 +65,8 @@ impl<'a> OperatorState<'a> {
                 _ => return OperatorState::Running,
             },
             Some(record) if matches!(record.holder, Holder::Operator(_)) => Some(record),
-            // The lease is free, or a run from a terminal left it behind: only that it was not taken since says something.
+            // The lease is free, or left over from a run in a terminal. Only the time since then says whether the
+            // operator works.
             _ => None,
         };
         match (deployment, expired) {
@@ -74,7 +75,7 @@ impl<'a> OperatorState<'a> {
                 OperatorState::Silent(deployment, Some(record))
             }
             (Some(deployment), None) if has_long_been_free && is_long_available(deployment, now) => {
-                // Without leader election, only its pods show whether it works.
+                // Without leader election an operator never takes the lease, so its ready pod has to suffice.
                 match elects_a_leader(deployment) {
                     true => OperatorState::Silent(deployment, None),
                     false => OperatorState::Running,
@@ -90,8 +91,8 @@ impl<'a> OperatorState<'a> {
         matches!(self, OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..))
     }
 
-    /// Corrects the state if the Deployment's namespace certainly has no lease: an operator with leader election would
-    /// have taken one long before, and takes a deleted lease again at once.
+    /// Corrects the state if the Deployment's namespace certainly has no lease. A running operator with leader election
+    /// would have taken a lease long before, and would immediately recreate a deleted lease.
     #[must_use]
     pub fn knowing_of_no_lease(self, deployment: Option<&'a Value>, now: Timestamp) -> Self {
         match deployment.filter(|one| is_long_available(one, now)) {
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_could_be_at_work_while_one_is_ready_also_when_it_is_to_go() {
+    fn a_ready_pod_counts_even_when_the_deployment_is_scaled_to_zero() {
         let deployment = |wanted: i64, ready: i64| {
             json!({"kind": "Deployment", "apiVersion": "apps/v1",
             "spec": {"replicas": wanted}, "status": {"readyReplicas": ready, "replicas": ready}})

@@ -79,7 +79,7 @@ impl InventoryOwner {
 
     /// Returns why the owner must not delete an object that it no longer applies, or `None` when it may.
     pub fn protection(&self, live: &Value) -> Option<String> {
-        // A ResourceSet may delete what it makes, namespaces of tenants too.
+        // Unlike a FluxInstance, a ResourceSet may delete its namespaces, such as those of tenants.
         if self.kind == OwnerKind::FluxInstance && live.get("kind").is_some_and(|kind| kind == "Namespace") {
             return Some("it may contain other resources".to_owned());
         }

@@ -1,4 +1,4 @@
-//! Common parts of the kinds that the operator reconciles: annotations with settings, and a status that runs write.
+//! Common parts of the kinds that the operator reconciles: settings in annotations, and the status of a run.
 
 use std::time::Duration;
 
@@ -23,19 +23,19 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub trait Reconciled:
     Resource<DynamicType = ()> + HasSpec<Spec: PartialEq> + HasStatus<Status: RunStatus> + DeserializeOwned
 {
-    /// Time between two runs where the annotation `reconcileEvery` does not say it.
+    /// Time between two runs without the annotation `reconcileEvery`.
     const INTERVAL: Duration;
-    /// Limit where the annotation `reconcileTimeout` does not say it.
+    /// Timeout without the annotation `reconcileTimeout`.
     const TIMEOUT: Duration;
 
-    /// Returns where the object lives.
+    /// Returns the identity of the object.
     fn id(&self) -> ObjectId {
         let ObjectMeta { namespace, name, .. } = self.meta();
         let name = name.as_deref().unwrap_or_default();
         ObjectId::new(GROUP, &Self::kind(&()), namespace.as_deref(), name).at(VERSION)
     }
 
-    /// Returns the objects on record as applied by earlier runs.
+    /// Returns the inventory that earlier runs recorded in the status.
     fn recorded_inventory(&self) -> Inventory {
         let mut status = self.status().cloned().unwrap_or_default();
         status.inventory().and_then(Option::take).unwrap_or_default()
@@ -46,22 +46,22 @@ pub trait Reconciled:
         self.meta().annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// Tells whether reconciling is switched off by annotation (`disabled`, in any case).
+    /// Whether reconciliation is disabled by annotation (`disabled`, in any case).
     fn is_suspended(&self) -> bool {
         self.annotation(RECONCILE_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED))
     }
 
-    /// Returns how often to reconcile: nothing while suspended and for durations of zero or less.
+    /// Returns the reconcile interval; `None` while suspended and for durations of zero or less.
     fn interval(&self) -> Option<Duration> {
         self.repetition(RECONCILE_EVERY_ANNOTATION, Self::INTERVAL)
     }
 
-    /// Returns how long the object may take: another positive duration than the usual one where an annotation gives it.
+    /// Returns the timeout: the default, unless an annotation sets another positive duration.
     fn timeout(&self) -> Duration {
         self.duration(RECONCILE_TIMEOUT_ANNOTATION).flatten().unwrap_or(Self::TIMEOUT)
     }
 
-    /// Returns the interval of an annotation: nothing while suspended and for durations of zero or less.
+    /// Returns the interval of an annotation; `None` while suspended and for durations of zero or less.
     fn repetition(&self, key: &str, default: Duration) -> Option<Duration> {
         if self.is_suspended() {
             return None;
@@ -69,38 +69,39 @@ pub trait Reconciled:
         self.duration(key).unwrap_or(Some(default))
     }
 
-    /// The duration of an annotation: nothing when it is missing or not a duration, `Some(None)` when it is not positive.
+    /// Returns the duration of an annotation: `None` if it is missing or not a duration, `Some(None)` if it is not
+    /// positive.
     fn duration(&self, key: &str) -> Option<Option<Duration>> {
         let duration = go_duration::parse(self.annotation(key)?).ok()?;
         Some(Duration::try_from(duration).ok().filter(|duration| !duration.is_zero()))
     }
 }
 
-/// The status of such a kind, as far as every run writes it.
+/// The parts of a status that every run writes.
 pub trait RunStatus: Clone + Default + Serialize + DeserializeOwned + Send + Sync {
     fn conditions(&mut self) -> &mut Vec<Condition>;
 
-    /// The request that was honoured last.
+    /// The last handled request.
     fn last_handled_reconcile_at(&mut self) -> &mut Option<String>;
 
-    /// The forced request that was honoured last; nothing for kinds that cannot be forced.
+    /// The last handled forced request; `None` for kinds that cannot be forced.
     fn last_handled_force_at(&mut self) -> Option<&mut Option<String>> {
         None
     }
 
-    /// The objects that were applied; nothing for kinds that apply none.
+    /// The applied objects; `None` for kinds that do not apply objects.
     fn inventory(&mut self) -> Option<&mut Option<Inventory>> {
         None
     }
 
-    /// The last runs; nothing for kinds that do not keep them.
+    /// The last runs; `None` for kinds without a history.
     fn history(&mut self) -> Option<&mut Vec<HistoryEntry>> {
         None
     }
 }
 
-/// Implements [`RunStatus`] for a status whose fields have the names of the methods; each kind lists the optional ones that
-/// it has.
+/// Implements [`RunStatus`] for a status whose fields have the names of the methods. Each kind lists the optional
+/// fields that it has.
 macro_rules! run_status {
     ($status:ty, $($optional:ident: $field:ty),*) => {
         impl RunStatus for $status {

@@ -1,4 +1,4 @@
-//! ResourceSet: templates and their inputs, and the objects that became of them.
+//! ResourceSet: templates with their inputs, and the objects rendered from them.
 //!
 //! The fields and rules are those of the reference operator's definition, so that objects of either operator can be read by
 //! the other. The comments on the fields are what `kubectl explain` and `explain` print.

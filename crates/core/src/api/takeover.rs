@@ -1,7 +1,8 @@
 //! Takes objects over from the tools that installed them before, and removes the leftovers.
 //!
-//! Server-side apply keeps the fields of every other manager. For the managers listed here that would keep drift for
-//! ever, so their fields first become ours, and the next apply then removes those that the build lacks. Pure.
+//! Server-side apply keeps the fields of every other manager, so drift written by the managers listed here would remain
+//! for ever. Their fields are moved to our entry first. The next apply then removes the fields that the build lacks.
+//! Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +10,7 @@ use super::well_known::RECONCILER_FIELD_MANAGER;
 use crate::k8s::{diff, fields, managed_fields};
 
 /// Annotations left behind by earlier tools; removed from every applied object.
+// Otherwise the earlier tool would continue to manage or prune the object.
 const STALE_ANNOTATIONS: &[&str] = &[
     "kubectl.kubernetes.io/last-applied-configuration",
     "meta.helm.sh/release-name",
@@ -38,8 +40,8 @@ const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
 /// Whether a managed-fields entry of an object of this kind belongs to a manager that is taken over; entries of a
 /// subresource never do.
 ///
-/// A namespace is shared. Labels and annotations of others (the PodSecurity level that admission enforces, the owning
-/// team) stay theirs, even if the tool that wrote them is taken over elsewhere.
+/// A namespace is shared. Labels and annotations of other managers (the PodSecurity level that admission enforces, the
+/// owning team) are never taken over, even if the same tool is taken over on other objects.
 pub fn is_taken_over(kind: &str, entry: &Value, extra_managers: &[String]) -> bool {
     let manager = fields::text(entry, "/manager");
     let operation = fields::text(entry, "/operation");
@@ -152,7 +154,7 @@ fn joined(theirs: &[Value], mut kept: Vec<Value>) -> Option<Vec<Value>> {
         None => {
             let mut first = first.as_object().cloned().unwrap_or_else(Map::new);
             first.insert("manager".into(), RECONCILER_FIELD_MANAGER.into());
-            // The fields of an `Update` entry would stay when a later apply leaves them out.
+            // The API server would keep the fields of an `Update` entry when a later apply leaves them out.
             first.insert("operation".into(), "Apply".into());
             Value::Object(first)
         }
@@ -161,6 +163,7 @@ fn joined(theirs: &[Value], mut kept: Vec<Value>) -> Option<Vec<Value>> {
         let set = managed_fields::union(&ours["fieldsV1"], &entry["fieldsV1"]);
         ours["fieldsV1"] = set;
     }
+    // `remove_surplus` relies on our entry being the last one.
     kept.push(ours);
     Some(kept)
 }

@@ -35,21 +35,22 @@ pub const ENTITLEMENT_VENDOR: &str = "vendor";
 /// Labels and annotations of the operator.
 pub const OWNER_NAME_LABEL: &str = "fluxcd.controlplane.io/name";
 pub const OWNER_NAMESPACE_LABEL: &str = "fluxcd.controlplane.io/namespace";
-/// The same two on what a ResourceSet applies.
+/// The same two labels on objects that a ResourceSet applies.
 pub const SET_OWNER_NAME_LABEL: &str = "resourceset.fluxcd.controlplane.io/name";
 pub const SET_OWNER_NAMESPACE_LABEL: &str = "resourceset.fluxcd.controlplane.io/namespace";
 pub const PRUNE: &str = "fluxcd.controlplane.io/prune";
 /// `disabled` (any case) on a ResourceSet: objects are kept when the providers export no inputs at all.
 pub const PRUNE_WITHOUT_INPUTS_ANNOTATION: &str = "fluxcd.controlplane.io/pruneWithoutInputs";
-/// `enabled` (any case) on a ResourceSet or one of its objects: an object is deleted and created again where a field cannot be changed.
+/// `enabled` (any case) on a ResourceSet or one of its objects: if an immutable field changes, the object is recreated.
 pub const FORCE_ANNOTATION: &str = "fluxcd.controlplane.io/force";
-/// `enabled` on a Job of a ResourceSet: it is deleted and created again after it failed.
+/// `enabled` on a Job of a ResourceSet: the Job is recreated after it has failed.
 pub const RECREATE_ON_FAILURE_ANNOTATION: &str = "fluxcd.controlplane.io/recreateOnFailure";
-/// `namespace/name` of the ConfigMap or Secret whose data an object of the same kind gets.
+/// `namespace/name` of the ConfigMap or Secret whose data is copied to an object of the same kind.
 pub const COPY_FROM_ANNOTATION: &str = "fluxcd.controlplane.io/copyFrom";
-/// `namespace/name[:key]` of the Secret with a kubeconfig whose address and certificate authority a ConfigMap gets.
+/// `namespace/name[:key]` of the Secret with a kubeconfig. Its address and certificate authority are copied to a
+/// ConfigMap.
 pub const CONVERT_KUBECONFIG_FROM_ANNOTATION: &str = "fluxcd.controlplane.io/convertKubeConfigFrom";
-/// `Kind/namespace/name[,…]` of ConfigMaps and Secrets whose checksum is written beside it, as [`CHECKSUM_ANNOTATION`].
+/// `Kind/namespace/name[,…]` of ConfigMaps and Secrets whose checksum is added as [`CHECKSUM_ANNOTATION`].
 pub const CHECKSUM_FROM_ANNOTATION: &str = "fluxcd.controlplane.io/checksumFrom";
 pub const CHECKSUM_ANNOTATION: &str = "fluxcd.controlplane.io/checksum";
 pub const RECONCILE_ANNOTATION: &str = "fluxcd.controlplane.io/reconcile";

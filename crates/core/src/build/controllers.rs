@@ -47,7 +47,7 @@ pub(super) fn configure(resource: &mut Resource, settings: &Settings) -> Result<
                 "name": PERSISTENT_VOLUME,
                 "persistentVolumeClaim": { "claimName": SourceController.as_str() },
             });
-            // The unused `data` volume is kept: removing it would bring nothing and differ from the reference.
+            // The unused `data` volume is kept: removing it has no benefit and would differ from the reference.
             patch(object, [Operation::add("/spec/template/spec/volumes/-", volume)])?;
             mount_data(object, PERSISTENT_VOLUME)?;
         }
@@ -55,7 +55,7 @@ pub(super) fn configure(resource: &mut Resource, settings: &Settings) -> Result<
             && settings.is_sharded(component)
             && !is_shard
         {
-            // The main controllers leave objects with the label to the shards.
+            // The main controllers ignore objects with the label, which the shards reconcile.
             arguments(object)?.push(json!(format!("--watch-label-selector=!{}", sharding.key)));
         }
     }

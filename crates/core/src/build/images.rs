@@ -129,7 +129,7 @@ pub(super) fn read_back(components: &[Component], objects: &[Value]) -> Result<V
     Ok(images)
 }
 
-/// Every image the objects run, sorted, each once.
+/// Returns the images that the objects run, sorted and without duplicates.
 pub(super) fn references(objects: &[Value]) -> Vec<String> {
     let mut references: Vec<String> = objects
         .iter()

@@ -39,7 +39,7 @@ pub(super) fn volume_claim(class: &str, size: &str) -> Value {
 
 /// The Flux source and the Kustomization that sync the cluster from it.
 pub(super) fn sync(sync: &SyncSpec, settings: &Settings) -> [Value; 2] {
-    // OCIRepository and Bucket became v1 with Flux 2.6.0; GitRepository was v1 before the first version we know.
+    // OCIRepository and Bucket became v1 with Flux 2.6.0. GitRepository is v1 in every known version.
     let is_v1 = sync.kind == "GitRepository" || is_at_least(&settings.version, 2, 6, 0);
     let source_version = if is_v1 { "v1" } else { "v1beta2" };
     let metadata = json!({ "name": settings.sync_name, "namespace": settings.namespace });
@@ -76,8 +76,8 @@ pub(super) fn sync(sync: &SyncSpec, settings: &Settings) -> [Value; 2] {
     if settings.multitenant
         && let Some(spec) = kustomization.as_object_mut()
     {
-        // The lockdown makes `default` everybody's service account, but the fleet's own objects need one with more
-        // rights.
+        // With the lockdown, Kustomizations without a service account use the tenants' default one, but the fleet's own
+        // objects need more rights.
         spec.insert("serviceAccountName".into(), json!(Component::KustomizeController.as_str()));
     }
     [

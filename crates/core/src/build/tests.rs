@@ -625,7 +625,7 @@ fn every_controller_may_be_evicted_and_runs_on_linux() {
 }
 
 #[test]
-fn openshift_loses_what_openshift_sets_itself() {
+fn openshift_omits_settings_that_openshift_makes_itself() {
     let build = built(json!({"cluster": {"type": "openshift"}}));
     let namespace = find(&build, "Namespace/flux-system");
     assert!(!namespace["metadata"]["labels"].to_string().contains("pod-security"));

@@ -78,9 +78,9 @@ pub fn check_downgrade(from: &str, to: &str) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// As [`check_downgrade`], for a version that an operator is going to choose from a range. Its distribution may have
-/// versions that `distribution` does not have, so a range is refused only if it excludes what is installed and all that is
-/// known of it is older.
+/// As [`check_downgrade`], for a version that an operator will choose from a range. The operator's distribution may
+/// have versions that `distribution` lacks, so a range is refused only if it excludes the installed version and its
+/// newest known version is a downgrade.
 ///
 /// # Errors
 /// [`BuildError::Downgrade`].

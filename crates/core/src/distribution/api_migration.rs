@@ -1,10 +1,10 @@
-//! Upgrades Flux objects in files to the API version that a version of Flux stores. Files are edited in place, so that
-//! comments, order and layout stay.
+//! Upgrades Flux objects in files to the API version that a version of Flux stores. Files are edited in place, which
+//! keeps comments, order and layout.
 //!
 //! ```text
 //! text ─► objects, targets of patches, texts of patches ─► edits (a place of the text and what it becomes) ─► text
 //!                                                       ├► fields that the new version does not have
-//!                                                       └► versions that stay, with the reason
+//!                                                       └► unchanged versions, with the reason
 //! ```
 //! Versions and fields come from the definitions of the distribution. How a field is written in the new version is a
 //! table (<https://fluxcd.io/flux/components/>, "What's new in v1" and "Migration" of each kind).
@@ -193,13 +193,13 @@ impl StoredVersions {
     fn plan(&self, text: &str, target: Option<&Value>, texts_left: usize, owner: &str) -> Result<EditPlan, YamlError> {
         let documents = yaml::parse_documents(text)?;
         let nowhere: Vec<Positions> = documents.iter().map(|_| Positions::default()).collect();
-        // Most texts are as they should be, and need no places: those are a second reading.
+        // Positions need a second parse, and most texts have nothing to edit or report.
         if self.walk(text, &documents, &nowhere, target, texts_left, owner).is_empty() {
             return Ok(EditPlan::default());
         }
         let positions = yaml::parse_positions(text);
         if documents.len() != positions.len() {
-            // Where the two readings differ no place can be trusted.
+            // If the two parses differ, the positions cannot be trusted.
             return Ok(EditPlan { unedited: self.old_versions(text), ..EditPlan::default() });
         }
         Ok(self.walk(text, &documents, &positions, target, texts_left, owner))
@@ -258,7 +258,8 @@ fn stored_version(object: &Value) -> Option<((String, String), StoredVersion)> {
     Some(((text("/spec/group")?, text("/spec/names/kind")?), stored))
 }
 
-/// Order of Kubernetes' versions, the newest highest (`v2` > `v1` > `v1beta2` > `v1alpha1`); `None` for a text that is not one.
+/// Returns the rank of a Kubernetes version, the newest highest (`v2` > `v1` > `v1beta2` > `v1alpha1`); `None` if the
+/// text is not a version.
 fn rank(version: &str) -> Option<(u32, u32, u32)> {
     // Rust's parser would accept a sign.
     let number = |text: &str| (!text.starts_with('+')).then(|| text.parse::<u32>().ok()).flatten();
@@ -271,8 +272,8 @@ fn rank(version: &str) -> Option<(u32, u32, u32)> {
     Some((number(rest)?, 2, 0))
 }
 
-/// Whether the kind has or had this version. Versions older than the oldest supported Flux are in no table, so every
-/// version older than the newest counts.
+/// Whether the kind has or had this version. The tables do not list versions from before the oldest supported Flux, so
+/// every version older than the newest counts.
 fn is_known(group: &str, kind: &str, version: &str, stored: &str) -> bool {
     let newest = kinds::of(group, kind).and_then(|kind| kind.versions.first().copied()).unwrap_or(stored);
     rank(version).is_some_and(|version| Some(version) <= rank(newest).max(rank(stored)))
@@ -395,7 +396,7 @@ impl ObjectWalk<'_> {
             self.replace(at, api_version, &now, object);
         }
         if value.get("metadata").is_none() || text("kind") != Some(kind) {
-            // A reference or a list has none of the kind's fields.
+            // A reference or a list does not have the fields of the kind.
             return;
         }
         let mut unknown = vec![];
@@ -554,7 +555,7 @@ impl ObjectWalk<'_> {
         }
     }
 
-    /// Keeps a version that is not an old one: it comes from a variable, or Flux does not have it.
+    /// Keeps a version that is not known as an old one: it comes from a variable, or Flux does not have it.
     fn leave(&mut self, at: Option<Location>, version: &str, stored: &str, old: &str, new: &str, object: &str) {
         match default_of(version) {
             Some(default) if default == stored => self.keep(at, old, new, object, VARIABLE, false),
@@ -568,14 +569,14 @@ impl ObjectWalk<'_> {
         self.plan.unedited.push(unedited(at, old, new, object, reason, by_hand));
     }
 
-    /// Sorts everything into the order of the text.
+    /// Sorts the plan into the order of the text, and drops repeated or conflicting edits.
     fn finish(self) -> EditPlan {
         let EditPlan { mut edits, mut lost, mut unedited } = self.plan;
         edits.sort_by_key(|planned| (planned.range.start, planned.range.end));
         let mut kept: Vec<PlannedEdit> = vec![];
         for planned in edits {
             match kept.last() {
-                // An object that aliases repeat is edited once.
+                // Aliases visit the same object several times, but it is edited once.
                 Some(last) if last.range == planned.range && last.new == planned.new => {}
                 Some(last) if last.range.end > planned.range.start => {
                     let Edit { line, object, from, to } = planned.edit;
@@ -714,7 +715,7 @@ spec:
 ";
 
     #[test]
-    fn versions_and_renamed_fields_are_edited_and_everything_else_stays() {
+    fn versions_and_renamed_fields_are_edited_and_everything_else_is_kept() {
         let migrated = newest().migrate(RELEASE).unwrap();
         let expected = RELEASE
             .replace("v2beta1 # old", "v2 # old")

@@ -42,7 +42,7 @@ impl Distribution {
 
     /// Writes one version below `dir`, which is created if need be, and returns the written paths relative to it.
     ///
-    /// Files that exist are overwritten, so several versions can be exported into the same directory one after the other;
+    /// Existing files are overwritten, so several versions can be exported into the same directory one after the other.
     /// `flux-images/VERSION` then names the newest of them.
     ///
     /// # Errors

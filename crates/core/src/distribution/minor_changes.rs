@@ -227,7 +227,8 @@ pub fn renders_hooks(version: &Version) -> bool {
     release(version) >= (9, 0)
 }
 
-/// Whether a Receiver of type `gcr` needs `email` and `audience` in its Secret (notification-controller 1.9.0, CVE-2026-40109).
+/// Whether a Receiver of type `gcr` needs `email` and `audience` in its Secret (notification-controller 1.9.0,
+/// CVE-2026-40109).
 pub fn wants_gcr_audience(version: &Version) -> bool {
     release(version) >= (9, 0)
 }
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_does_nothing_any_more_is_no_reason_not_to_start() {
+    fn an_ignored_gate_does_not_keep_a_controller_from_starting() {
         let version = Version::parse("2.8.0").unwrap();
         let found = argument_problems(&version, Helm, "--feature-gates=AdoptLegacyReleases=false");
         assert_eq!(found, [ArgumentProblem::IgnoredGate("AdoptLegacyReleases".into())]);
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_are_gone_come_with_what_to_do() {
+    fn removed_flags_come_with_advice() {
         let flag = "--aws-autologin-for-ecr";
         assert!(problems("2.6.4", Reflector, flag).is_empty());
         assert_eq!(

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_go_and_text_stays() {
+    fn control_characters_are_removed_and_text_is_kept() {
         assert_eq!(harmless("a\tü\n✔"), "a\tü\n✔");
         assert_eq!(harmless("\u{1b}]52;c;eA==\u{7}x\r\u{9b}1my\u{202e}z"), "]52;c;eA==x1myz");
         assert_eq!(harmless("\u{1b}[31mred\u{1b}[0m"), "[31mred[0m");

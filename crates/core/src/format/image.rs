@@ -20,8 +20,8 @@ pub fn split_image(image: &str) -> ImageParts<'_> {
     }
 }
 
-/// Splits the registry off a repository; `None` means Docker Hub. As for Docker, the first part is a registry if it has a
-/// dot or a port, or is `localhost`.
+/// Splits the registry off a repository; `None` means Docker Hub. As in Docker, the first part is a registry if it has
+/// a dot or a port, or is `localhost`.
 pub fn split_registry(repository: &str) -> (Option<&str>, &str) {
     match repository.split_once('/') {
         Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (Some(first), rest),
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_no_tag() {
+    fn a_port_is_not_a_tag() {
         let parts = |image| {
             let ImageParts { repository, tag, digest } = split_image(image);
             (repository, tag, digest)

@@ -23,6 +23,7 @@ pub fn write_below(dir: &Path, relative: &Path, bytes: &[u8], is_executable: boo
     let mut folder = dir.to_owned();
     for part in relative.parent().into_iter().flat_map(Path::components) {
         folder.push(part);
+        // `metadata` would follow a link, which may lead out of the folder.
         match fs::symlink_metadata(&folder) {
             Ok(found) if found.is_dir() => {}
             Ok(_) => {

@@ -78,7 +78,7 @@ fn in_network(network: &str, bits: &str, host: &str) -> bool {
         (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits(), b.to_bits(), 128),
         _ => return false,
     };
-    // Shifting by the full width of the type is undefined, so /0 is a case of its own.
+    // For /0 of IPv6 the shift by the full width of the type would overflow.
     bits <= width && (bits == 0 || (a >> (width - bits)) == (b >> (width - bits)))
 }
 

@@ -114,7 +114,8 @@ fn bounded<R: Read, C: Fn(u64) -> Option<String>>(inner: R, find_problem: C) -> 
 /// Reads a gzip-compressed tar archive into memory, to its very end.
 ///
 /// # Errors
-/// It is damaged, in another format, larger than the limits say, or holds anything but plain files and folders under relative names.
+/// The archive is damaged, in another format, larger than the limits, or contains anything but plain files and folders
+/// under relative names.
 pub fn read_tarball(mut reader: impl Read, limits: &ArchiveLimits) -> Result<Files, TarballError> {
     let mut beginning = Vec::new();
     (&mut reader).take(TAR_HEADER_BYTES).read_to_end(&mut beginning).map_err(TarballError::Read)?;

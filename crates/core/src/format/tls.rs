@@ -96,7 +96,7 @@ pub fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
 /// Decodes the PEM blocks whose label is a certificate's.
 fn blocks(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     const BEGIN: &[u8] = b"-----BEGIN ";
-    // Each block is read by itself, so that one without an end does not swallow the next.
+    // Each block is read separately, so that a block without an end does not swallow the next one.
     let starts: Vec<usize> =
         (0..pem.len()).filter(|at| pem.get(*at..).is_some_and(|rest| rest.starts_with(BEGIN))).collect();
     let ends = starts.iter().skip(1).copied().chain([pem.len()]);

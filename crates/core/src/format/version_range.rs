@@ -102,7 +102,7 @@ impl fmt::Display for VersionRange {
 }
 
 impl VersionRange {
-    /// Whether the version lies in the range. Build metadata is ignored.
+    /// Whether the range contains the version. Build metadata is ignored.
     pub fn matches(&self, version: &Version) -> bool {
         self.groups.iter().any(|group| {
             let names_pre_release = group.iter().any(|comparator| !comparator.version.pre.is_empty());
@@ -180,8 +180,8 @@ impl Comparator {
     }
 }
 
-/// Parses a version as Masterminds does: a leading `v`, and one to three numeric parts (`v2.7` is 2.7.0). A pre-release or
-/// build suffix needs no third part either. `None` for everything else.
+/// Parses a version as Masterminds does: an optional `v`, one to three numeric parts (`v2.7` is 2.7.0), and an optional
+/// pre-release or build suffix, which may follow any part. Returns `None` for everything else.
 pub fn parse_version_lenient(text: &str) -> Option<Version> {
     let scanned = scan_version(text)?;
     if scanned.length != text.len() || scanned.wildcards.iter().any(|wild| *wild) {
@@ -412,7 +412,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_form_means_what_masterminds_says() {
+    fn every_form_has_the_meaning_of_masterminds() {
         for (range, inside, outside) in TABLE {
             for version in *inside {
                 assert!(matches(range, version), "{range} must hold {version}");
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_range_are_refused_with_the_text_in_the_message() {
+    fn texts_that_are_not_a_range_are_refused_with_the_text_in_the_message() {
         for text in [
             "",
             " ",

@@ -1,4 +1,4 @@
-//! Files that are written as a whole or not at all: beside their place, and renamed when they are whole.
+//! Atomic file writes: a temporary file in the same folder is renamed when it is complete.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// A file that is being written. Only its owner can read it, and it is deleted unless it is put in its place.
+/// A temporary file that is being written. Only its owner can read it, and it is deleted unless it is renamed or kept.
 #[derive(Debug)]
 pub struct WholeFile {
     partial: NamedTempFile,
@@ -14,8 +14,10 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
+    /// Creates the temporary file in the folder of `path`.
+    ///
     /// # Errors
-    /// The folder does not exist or takes no file.
+    /// The folder does not exist, or a file cannot be created in it.
     pub fn beside(path: &Path) -> io::Result<Self> {
         // The parent of a bare file name is empty, which is not a folder that can be opened.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -27,32 +29,32 @@ impl WholeFile {
         self.partial.as_file_mut()
     }
 
-    /// Puts the file in its place; one that is there already is replaced.
+    /// Renames the file to its final path, and replaces an existing file.
     ///
     /// # Errors
-    /// It cannot be renamed.
+    /// The file cannot be renamed.
     pub fn replace(self) -> io::Result<()> {
         self.partial.persist(&self.path).map(drop).map_err(|error| error.error)
     }
 
-    /// Leaves the file where it is, and returns its path.
+    /// Keeps the file under its temporary name, and returns its path.
     ///
     /// # Errors
-    /// It cannot be kept from being deleted.
+    /// The automatic deletion cannot be disabled.
     pub fn keep(self) -> io::Result<PathBuf> {
         self.partial.keep().map(|(_, path)| path).map_err(|error| error.error)
     }
 
-    /// Puts the file in its place unless there is one already.
+    /// Renames the file to its final path unless a file exists there.
     ///
     /// # Errors
-    /// There is one, or it cannot be renamed.
+    /// A file exists, or the file cannot be renamed.
     pub fn put_if_absent(self) -> io::Result<()> {
         self.partial.persist_noclobber(&self.path).map(drop).map_err(|error| error.error)
     }
 }
 
-/// The error of the system alone: tempfile adds the name of the temporary file, which means nothing to a reader.
+/// Returns the system's error. tempfile adds the name of the temporary file, which means nothing to a user.
 fn without_path(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((system, _)) => io::Error::new(error.kind(), system.to_owned()),
@@ -60,7 +62,7 @@ fn without_path(error: io::Error) -> io::Error {
     }
 }
 
-/// Writes a file that only its owner can read, as a whole or not at all; one that is there already is replaced.
+/// Writes a file atomically. Only its owner can read it, and an existing file is replaced.
 ///
 /// # Errors
 /// The folder does not exist, or the file cannot be written or renamed.

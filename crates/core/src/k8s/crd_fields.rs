@@ -141,7 +141,7 @@ fn describe(name: &str, schema: &Value, required: bool) -> SchemaField {
     let mut fields: Vec<SchemaField> =
         properties.iter().map(|(name, property)| describe(name, property, is_required(inner, name))).collect();
     fields.sort_by(|a, b| (!a.required, &a.name).cmp(&(!b.required, &b.name)));
-    // A list has constraints of its own and of its items; the user wants both.
+    // Both the list and its items can have constraints, and the user needs both.
     let both = if marks.is_empty() { vec![schema] } else { vec![schema, inner] };
     SchemaField {
         name: name.into(),

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn status_and_server_metadata_are_no_drift() {
+    fn status_and_server_metadata_do_not_count_as_drift() {
         let live = json!({"metadata": {"name": "a", "resourceVersion": "1", "generation": 1, "labels": {"x": "1"}}, "status": {"a": 1}});
         let wanted = json!({"metadata": {"name": "a", "resourceVersion": "2", "labels": {"x": "1"}, "annotations": {}}, "status": {}});
         assert!(paths(&live, &wanted).is_empty());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_keeps_what_others_added_and_the_spelling_of_the_server() {
+    fn a_merge_keeps_fields_of_others_and_the_spelling_of_the_server() {
         let container = |limits: Value| json!({"name": "m", "args": ["a"], "resources": {"limits": limits}, "ports": [{"containerPort": 1}]});
         let of = |spec: Value| json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": spec}}, "off": false});
         let wanted = of(json!({"containers": [container(json!({"cpu": "1000m", "memory": "0.5"}))], "empty": []}));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_are_replaced_are_what_the_manifest_has() {
+    fn replaced_lists_equal_those_of_the_manifest() {
         let of = |rules: Value| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": rules});
         let wanted = of(json!([{"verbs": ["get"]}]));
         assert_eq!(merge(&of(json!([{"verbs": ["get"]}, {"verbs": ["list"]}])), &wanted), wanted);

@@ -162,7 +162,7 @@ pub fn is_being_deleted(object: &Value) -> bool {
 /// Whether `status.conditions` describe the stored generation.
 pub fn is_observed(object: &Value) -> bool {
     let generation = number(object, "/metadata/generation");
-    // The condition comes first: kinds of the operator record the generation nowhere else.
+    // The condition is read first, because kinds of the operator record the generation only there.
     let observed = condition(object, "Ready")
         .and_then(Condition::observed_generation)
         .or_else(|| number(object, "/status/observedGeneration"));

@@ -111,8 +111,8 @@ pub fn compute(object: &Value) -> Health {
     }
 }
 
-/// Judges one object as Flux does before it goes on: a Job once it is complete, and a kind of the operator once its Ready condition
-/// is true and describes the current spec.
+/// Computes the status of an object by the stricter rules that Flux waits for: a Job must be complete, and an object of
+/// the operator needs a true Ready condition that describes the current spec.
 pub fn compute_for_flux(object: &Value) -> Health {
     let computed = compute(object);
     let is_of_operator = group(object) == "fluxcd.controlplane.io" && kind(object) != "FluxReport";
@@ -122,7 +122,7 @@ pub fn compute_for_flux(object: &Value) -> Health {
             Health::progressing("Job in progress")
         }
         _ if is_of_operator && is_observed_ready(object) => Health::current("Resource is Ready"),
-        // Also when it is stalled: it may be waiting for what comes later.
+        // Stalled objects are included, because they may be waiting for objects that are applied later.
         _ if is_of_operator => {
             let message = condition(object, "Ready").map(|ready| ready.message().to_owned());
             Health::progressing(message.unwrap_or_else(|| "there is no Ready condition".to_owned()))
@@ -142,7 +142,7 @@ pub fn is_observed_ready(object: &Value) -> bool {
 fn by_ready_condition(object: &Value) -> Health {
     match condition(object, "Ready") {
         Some(ready) if ready.is_true() => Health::current("Resource is Ready"),
-        // Also when it is False: only Stalled means that the controller has given up.
+        // False is included, because only Stalled means that the controller has given up.
         Some(ready) => Health::progressing(ready.message()),
         None => Health::current("Resource is current"),
     }

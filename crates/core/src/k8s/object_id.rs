@@ -1,4 +1,4 @@
-//! The identity of an object: its place at the API server and its name in inventories and messages.
+//! The identity of an object: its location at the API server, and its name in inventories and messages.
 
 use std::cmp::Ordering;
 use std::fmt;

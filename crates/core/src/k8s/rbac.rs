@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_that_another_one_gives_is_left_out() {
+    fn a_permission_that_another_permission_includes_is_left_out() {
         let made = made(&["- - pods get", "a - pods get", "a - pods get x", "a - secrets get x"], None);
         let kinds: Vec<&str> = made.iter().filter_map(|role| role["kind"].as_str()).collect();
         assert_eq!(kinds, ["ClusterRole", "Role"]);

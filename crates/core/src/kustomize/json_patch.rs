@@ -118,7 +118,7 @@ fn read_operation(operation: usize, value: &Value) -> Result<Operation, JsonPatc
         "copy" => Operation::Copy { from: pointer("from")?, path },
         _ => {
             let from = pointer("from")?;
-            // `/ab` begins with `/a` and does not lie in it.
+            // `/ab` begins with `/a`, but it is not inside `/a`.
             let inside = path.text.strip_prefix(&from.text).is_some_and(|rest| rest.starts_with('/'));
             if inside {
                 return Err(JsonPatchError::BadPointer {
@@ -133,8 +133,9 @@ fn read_operation(operation: usize, value: &Value) -> Result<Operation, JsonPatc
     })
 }
 
-/// Bytes that the copies of one patch may add to an object, roughly: several times what an API server stores (etcd takes
-/// requests of 1.5 MiB). Each copy of a value into itself doubles it, so thirty lines could ask for gigabytes.
+/// Approximate limit for the bytes that the copies of one patch may add to an object: several times the size that an
+/// API server stores (etcd takes requests of 1.5 MiB). Each copy of a value into itself doubles it, so thirty lines
+/// could ask for gigabytes.
 const MAX_COPIED: usize = 8 << 20;
 
 /// Estimates the bytes that a value takes in JSON.
@@ -218,7 +219,7 @@ impl Operation {
                 add(document, path, value)
             }
             Operation::Test { path, value } => {
-                // The current value stays out of the message because it may be a secret.
+                // The message does not contain the current value, which may be a secret.
                 let found = get(document, path)?;
                 if found.unwrap_or(&Value::Null) == value {
                     Ok(())

@@ -251,10 +251,10 @@ fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) 
         };
         named.push(ObjectId::of(document).to_string());
         let mut position = 0;
-        // `retain_mut` cannot end early, so after a failure the other objects are passed over.
+        // `retain_mut` cannot stop early, so the remaining objects are skipped after a failure.
         let mut failure = None;
         list.0.retain_mut(|resource| {
-            // `indexes` goes through the list in order, so they are sorted.
+            // `indexes` returns sorted positions, so a binary search works.
             let selected = chosen.binary_search(&position).is_ok() && failure.is_none();
             position += 1;
             if !selected {

@@ -7,8 +7,8 @@ use regex::Regex;
 use super::resource::{Resource, effective_namespace, group_version, kind};
 use crate::k8s::label_selector::{LabelSelector, LabelSelectorError};
 
-/// A patch target as written. Empty fields select everything; the five names are regular expressions that have to match the
-/// whole value, the two selectors follow Kubernetes' label selector grammar.
+/// A patch target as written. Empty fields select everything. The five names are regular expressions that must match
+/// the whole value. The two selectors follow Kubernetes' label selector grammar.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     pub group: String,

@@ -1,8 +1,8 @@
 //! Strategic merge patches: mappings merge, `null` removes, lists merge by key where Kubernetes says so.
 //!
-//! A list that merges grows at the front: first the patch's items (merged with what they name), then the others. In a list
-//! with two merge keys (ports) merged items keep their place and only new ones go to the front. That is what kustomize does; it
-//! matters to later patches that count.
+//! A merged list starts with the items of the patch, each merged with the item that it names, and then has the other
+//! items. In a list with two merge keys (ports), merged items keep their position and only new items go to the front.
+//! The order is that of kustomize, because later patches may address items by index.
 
 use serde_json::{Map, Value};
 
@@ -27,7 +27,8 @@ impl MergeError {
         MergeError { path: String::new(), problem }
     }
 
-    /// The path is built while the error returns, so that a successful merge costs nothing.
+    /// Adds the parent's name to the path. The path is built only on failure, so a successful merge does not pay for
+    /// it.
     fn below(mut self, parent: &str) -> Self {
         self.path = match (self.path.is_empty(), self.path.starts_with('[')) {
             (true, _) => parent.to_string(),
@@ -46,8 +47,8 @@ enum Directive {
 
 /// Merges a patch into an object. Returns `false` when the patch deletes the object.
 ///
-/// Group and kind choose which lists merge by key. Name, namespace and kind are merged like any other field; keeping them is
-/// the caller's business.
+/// Group and kind decide which lists merge by key. Name, namespace and kind are merged like any other field, so the
+/// caller has to preserve them.
 ///
 /// # Errors
 /// The patch has another shape than the object, an unknown directive, or list items without their merge key.
@@ -215,7 +216,7 @@ fn key_values<'a>(item: &'a Value, keys: &[&str], tcp: &'a Value) -> Vec<Option<
         .collect()
 }
 
-/// Whether two items are the same: their first key is equal, and so is every other key that both have.
+/// Whether two items are the same: the first key is equal, and so is every other key that both items have.
 fn same_item(candidate: &[Option<&Value>], wanted: &[Option<&Value>]) -> bool {
     candidate.first().copied().flatten().is_some()
         && candidate.iter().zip(wanted).all(|(a, b)| match (a, b) {

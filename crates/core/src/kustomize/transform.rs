@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_to_a_name_that_still_exists_stays() {
+    fn a_reference_to_a_name_that_still_exists_is_kept() {
         let mut list =
             list(json!([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}]));
         list.add_name_suffix("-x");

@@ -1,7 +1,8 @@
 //! The `known_hosts` file: every line that is not a comment must name hosts and hold a key.
 //!
-//! Sources: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", and how Flux reads it (fluxcd/pkg ssh/knownhosts 0.25): it refuses a whole file
-//! for one line that it cannot parse, and passes over what matches no host. What it refuses is an error here, the rest warns.
+//! Sources: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", and Flux's own reader (fluxcd/pkg ssh/knownhosts 0.25). Flux
+//! refuses the whole file if it cannot parse one line, and ignores lines that do not match a host. Refused lines are
+//! errors here, and ignored ones are warnings.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -49,7 +49,7 @@ fn check_key(what: &str, key: &str) -> Result<(), SecretError> {
     Err(SecretError::invalid(format!("{what} `{key}`"), problem))
 }
 
-/// Takes apart `k=v` or `k=v,k=v`: labels, whose values hold no comma.
+/// Splits `k=v` or `k=v,k=v` into labels, whose values cannot contain a comma.
 ///
 /// # Errors
 /// A part without `=`, or one that breaks the rules of labels.
@@ -63,7 +63,7 @@ pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>, SecretError> {
         .collect()
 }
 
-/// Takes apart `k=v` or `k=v,k=v`: annotations, whose values are free text.
+/// Splits `k=v` or `k=v,k=v` into annotations, whose values are free text.
 ///
 /// A comma ends a value only if what follows looks like the next `key=`; other commas belong to the text.
 ///
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken_apart_or_refused(text in ".{0,60}") {
+        fn any_text_is_split_or_refused(text in ".{0,60}") {
             for pairs in [parse_pairs(&text), parse_text_pairs(&text)].into_iter().flatten() {
                 let joined: Vec<_> = pairs.iter().map(|(k, v)| format!("{k}={v}")).collect();
                 prop_assert_eq!(joined.join(","), text.clone());

@@ -1,8 +1,8 @@
 //! PEM files: the blocks that Flux finds in them, and private keys.
 //!
-//! The forms are RFC 7468, OpenSSL's PKCS#1 and SEC1, and OpenSSH's. Flux reads PEM with Go's `encoding/pem`, so that is the
-//! judge here: markers stand at the beginning of a line with nothing behind them, a block that does not decode is skipped, and
-//! line lengths are not checked.
+//! The forms are RFC 7468, OpenSSL's PKCS#1 and SEC1, and OpenSSH's. Flux reads PEM with Go's `encoding/pem`, so this
+//! module follows its rules: a marker is alone on its line, a block that does not decode is skipped, and line lengths
+//! are not checked.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -39,7 +39,8 @@ fn check_address(address: &str) -> Result<Warnings, SecretError> {
         Some(("http" | "https" | "socks5", rest)) => rest,
         Some(_) => return Err(wrong("the scheme is none of http, https and socks5")),
         None => {
-            // Go's URL parser, which Flux uses, takes `host:` for a scheme but refuses one that begins with a digit.
+            // Go's URL parser, which Flux uses, reads `host:` as a scheme, but refuses a scheme that begins with a
+            // digit.
             if address.starts_with(|c: char| c.is_ascii_digit() || c == '[') {
                 let problem = "an address that begins with a number needs a scheme";
                 return Err(wrong(problem).hint("write it as http://ADDRESS:PORT"));
@@ -61,7 +62,7 @@ fn check_address(address: &str) -> Result<Warnings, SecretError> {
         Ok(url) if url.host().is_some_and(|h| !h.is_empty()) => {}
         _ => return Err(wrong("it is not host:port").hint("write it as http://HOST:PORT")),
     }
-    // An IPv6 address has colons of its own; the port is what follows its bracket.
+    // An IPv6 address contains colons, so its port follows the closing bracket.
     let port = host_and_port.rsplit_once(']').map_or(host_and_port, |(_, after)| after).rsplit_once(':');
     if port.is_some_and(|(_, port)| !port.parse::<u16>().is_ok_and(|p| p > 0)) {
         return Err(wrong("the port is not a number from 1 to 65535"));

@@ -17,7 +17,7 @@ pub const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 /// `kubernetes.io/dockerconfigjson`: key `.dockerconfigjson`.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    /// `ghcr.io`, `registry.example.com:5000`; a scheme and a slash at the end are left out, because Flux looks for the host.
+    /// `ghcr.io`, `registry.example.com:5000`. A scheme and a final slash are removed, because Flux looks up the host.
     pub server: String,
     pub username: String,
     pub password: SecretText,

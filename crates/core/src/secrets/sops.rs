@@ -15,7 +15,7 @@ pub struct Sops {
 #[derive(Clone, Debug)]
 pub struct SopsKey {
     pub kind: KeyKind,
-    /// Where it comes from, for messages: a path, or `standard input`.
+    /// The origin of the key for messages: a path, or `standard input`.
     pub origin: String,
     pub text: SecretText,
 }

@@ -248,7 +248,10 @@ mod tests {
         let file = encrypted("open sesame");
         assert!(needs_passphrase(file.as_bytes()) && !needs_passphrase(text(&key(1)).as_bytes()));
         assert_eq!(ssh(&file, None, Some("open sesame")).check(), Ok(vec![]));
-        assert_eq!(problem(&ssh(&file, None, Some("wrong"))), "private-key-file: the password does not decrypt the key");
+        assert_eq!(
+            problem(&ssh(&file, None, Some("wrong"))),
+            "private-key-file: the password does not decrypt the key"
+        );
         assert_eq!(problem(&ssh(&file, None, None)), "private-key-file: the key is encrypted");
         assert_eq!(ssh(&text(&key(1)), None, Some("needless")).check().unwrap().len(), 1);
     }

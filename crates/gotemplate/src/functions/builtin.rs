@@ -70,11 +70,11 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Funct
     let (left_kind, right_kind) = (basic_kind(left), basic_kind(right));
     if left_kind != right_kind {
         return match (left_kind, right_kind) {
-            // Kinds must agree, except that integers compare by value whatever their sign.
+            // Kinds must agree, but signed and unsigned integers compare by value.
             (BasicKind::Int, BasicKind::Unsigned) | (BasicKind::Unsigned, BasicKind::Int) => {
                 Ok(integer(left) == integer(right))
             }
-            // Go compares nil with anything; for other kinds that differ it fails.
+            // Go compares nil with anything, but fails for other values whose kinds differ.
             _ if matches!(left, Value::Nil) || matches!(right, Value::Nil) => Ok(false),
             _ => Err(incompatible(left, right)),
         };
@@ -202,7 +202,7 @@ pub(super) fn index(call: &mut Call<'_>) -> Result<Value, FunctionError> {
                 found.ok_or_else(|| FunctionError::new("reflect: string index out of range"))?
             }
             Value::Map(map) => match key {
-                // Unlike a field, `index` yields the zero value for a missing key, whatever `missingkey` says.
+                // Unlike a field, `index` yields the zero value for a missing key, regardless of `missingkey`.
                 Value::String(key) => map.get(key).unwrap_or_else(|| match map.element() {
                     crate::value::ElementType::String => Value::from(""),
                     _ => Value::Nil,

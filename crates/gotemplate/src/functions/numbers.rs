@@ -67,7 +67,7 @@ pub(super) fn atoi(call: &mut Call<'_>) -> Result<Value, FunctionError> {
         if !digit.is_ascii_digit() {
             return Ok(Value::Int(0));
         }
-        // Go does not look at what stands behind the digits that are too many.
+        // Go stops at the first digit that is too many, and does not check the rest.
         match magnitude.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit - b'0'))) {
             Some(next) => magnitude = next,
             None => return Ok(Value::Int(limit)),
@@ -162,7 +162,7 @@ pub(super) fn floor(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 fn power_of_ten(exponent: i64) -> f64 {
     let mut result = 1.0f64;
     let mut square = 10.0f64;
-    // Beyond this the power is infinite or 0 anyway, and the loop stays short.
+    // Beyond this limit the power is infinite or 0 anyway. The limit keeps the loop short.
     let mut rest = exponent.unsigned_abs().min(400);
     while rest > 0 {
         if rest & 1 == 1 {
@@ -264,7 +264,7 @@ pub(super) fn rand_int(call: &mut Call<'_>) -> Result<Value, FunctionError> {
         return Err(FunctionError::new("invalid argument to Intn"));
     }
     let random = call.context.random.ok_or_else(|| FunctionError::new("random numbers are not available here"))?;
-    // Keeps the number in range, whatever the caller's function returns.
+    // The caller's function may return a number that is out of range.
     let offset = i64::try_from(random(bound) % bound).unwrap_or(0);
     Ok(Value::Int(least.wrapping_add(offset)))
 }

@@ -411,7 +411,7 @@ pub(super) fn join(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 pub(super) fn sort_alpha(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut sorted = match call.value(0) {
         Value::List(_) => texts(call, call.value(0))?,
-        // Sprig takes a single value, even nil, for a list of one.
+        // Sprig treats a single value, even nil, as a list of one.
         other => vec![Value::String(call.text_of(other)?)],
     };
     sorted.sort_by(|left, right| left.as_bytes().cmp(&right.as_bytes()));

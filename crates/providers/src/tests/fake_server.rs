@@ -1,4 +1,4 @@
-//! A server on a port of this machine that answers as a test says, with or without TLS, also as a proxy.
+//! A local server with responses from the test, with or without TLS. It can also act as a proxy.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -16,14 +16,14 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::TlsFiles;
 
-/// An answer before it knows its server.
+/// A response, independent of the server that sends it.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
 }
 
-/// An answer with a body.
+/// Creates a response with a body.
 pub(crate) fn reply(status: u16, body: impl ToString) -> Reply {
     Reply { status, headers: vec![], body: body.to_string() }
 }
@@ -35,11 +35,11 @@ impl Reply {
     }
 }
 
-/// A request as text: `GET /path?query`, then a line for each header, with its name in lower case.
+/// Requests as text: `GET /path?query`, then a line for each header, with its name in lower case.
 type RequestLog = Arc<Mutex<Vec<String>>>;
 type Handler = Arc<dyn Fn(&str, &str) -> Reply + Send + Sync>;
 
-/// Ends with the runtime of its test.
+/// A server that stops with the runtime of its test.
 pub(crate) struct FakeServer {
     /// `http://127.0.0.1:PORT`
     pub(crate) address: String,
@@ -47,12 +47,12 @@ pub(crate) struct FakeServer {
 }
 
 impl FakeServer {
-    /// Answers each request by its path with query and the text of its headers.
+    /// Starts a server. The handler gets the path with query and the text of the headers of each request.
     pub(crate) async fn start(handler: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> FakeServer {
         Self::serve(None, Arc::new(handler)).await
     }
 
-    /// The same with TLS. Returns the files of a client that the server trusts; its identity is asked for.
+    /// Starts a TLS server that verifies clients. Also returns the files of a client that the server trusts.
     pub(crate) async fn start_tls(
         handler: impl Fn(&str, &str) -> Reply + Send + Sync + 'static,
     ) -> (FakeServer, TlsFiles) {
@@ -111,7 +111,7 @@ impl FakeServer {
         self.log.lock().unwrap().clone()
     }
 
-    /// Their first lines.
+    /// The first lines of the requests.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.requests().iter().map(|request| request.lines().next().unwrap_or_default().to_owned()).collect()
     }

@@ -1,4 +1,4 @@
-//! Servers that fail, and servers that want more than they may have.
+//! Servers that fail, and servers that ask for more than is allowed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -158,7 +158,7 @@ async fn a_filter_that_is_not_valid_is_named_before_anything_is_asked() {
 }
 
 #[tokio::test]
-async fn addresses_and_secrets_that_are_not_valid_make_no_provider() {
+async fn invalid_addresses_and_secrets_are_refused() {
     let server = FakeServer::start(|_, _| reply(200, "[]")).await;
     for (settings, secret, expected) in [
         (settings(ProviderType::GitHubTag, &server, "/o"), secret(TOKEN), "can't find owner and repository"),

@@ -77,7 +77,7 @@ pub(super) fn within_lines(text: &str, stored: &StoredVersions) -> Vec<Edit> {
         let kinds: Vec<_> = kinds.captures_iter(line).filter_map(|kind| kind.get(1)).collect();
         for version in versions.captures_iter(line) {
             let (Some(whole), group, old) = (version.get(0), &version[1], &version[2]) else { continue };
-            // The kind of the same object is the nearest one.
+            // With several objects on the line, the nearest kind belongs to the version.
             let Some(kind) = kinds.iter().min_by_key(|kind| kind.start().abs_diff(whole.start())) else { continue };
             let kind = kind.as_str();
             let Some(now) = stored.get(group, kind) else { continue };
@@ -110,7 +110,7 @@ fn kind_in<'a>(lines: impl Iterator<Item = &'a str>, column: usize) -> Option<&'
         if text.is_empty() || is_template {
             continue;
         }
-        // In `- kind: …` the key stands behind the dash, so its line may begin left of the column.
+        // In `- kind: …` the key follows the dash, so its line may begin left of the column.
         if text.starts_with("---") || line.len() - text.len() < column && !text.starts_with('-') {
             return None;
         }

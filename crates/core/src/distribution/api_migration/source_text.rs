@@ -84,7 +84,8 @@ impl<'a> SourceText<'a> {
         let length = match rest.chars().next()? {
             '|' | '>' => block_length(rest),
             '"' => closing_quote(rest)?,
-            // Two quotes stand for one inside the text. They are replaced by as many bytes, so that positions stay.
+            // Two quotes stand for one inside the text. Their replacement has the same length, so positions do not
+            // shift.
             '\'' => 2 + rest.get(1..)?.replace("''", "__").find('\'')?,
             _ => return None,
         };

@@ -5,8 +5,8 @@
 //! because the certificate is in the pool. The exception here is just as narrow: the certificate must equal a trusted
 //! one byte for byte, and its validity, names, purpose and critical extensions must be right.
 //!
-//! A server whose certificate is marked as a CA is also trusted when a CA of the bundle has issued it itself, because webpki
-//! verifies no chain of such a certificate. With intermediate CAs between them, or name constraints, it stays refused.
+//! A server whose certificate is marked as a CA is also trusted if a CA of the bundle has issued it directly, because
+//! webpki does not verify chains of such certificates. With intermediate CAs or name constraints it remains refused.
 //!
 //! webpki also treats every certificate of a bundle as a CA. Go does not, and neither does this verifier: trusting one
 //! server's certificate must not mean trusting what that server signs.
