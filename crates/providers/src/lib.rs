@@ -1,6 +1,6 @@
 //! The exports of ResourceSetInputProviders: their inputs and their schedules.
 //!
-//! [`export`] queries the service of a provider and returns its inputs: static ones, branches, tags and requests of Git
+//! [`export()`] queries the service of a provider and returns its inputs: static ones, branches, tags and requests of Git
 //! hosts, tags of registries, the response of an HTTP service, or artifacts of the cluster. [`ProviderSchedule`] says
 //! when a provider may run.
 //!
