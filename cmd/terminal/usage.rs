@@ -96,7 +96,7 @@ fn print(error: &clap::Error, color: Color) -> Exit {
 
 /// The commands of the program, grouped by purpose. clap has only one list.
 pub const GROUPS: [(&str, &[&str]); 5] = [
-    ("Look", &["status", "get", "tree", "trace", "events", "logs", "stats", "what-changed", "explain", "version"]),
+    ("Inspect", &["status", "get", "tree", "trace", "events", "logs", "stats", "what-changed", "explain", "version"]),
     (
         "Change",
         &[

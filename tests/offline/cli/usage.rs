@@ -80,7 +80,7 @@ fn a_help_flag_before_the_command_shows_the_help_of_the_command() {
         assert_eq!(shown.stdout, run(&words(same)).exits(0).stdout, "{line}");
     }
     let top = run(&["-h"]).exits(0).stdout;
-    assert!(top.contains("Look:") || top.contains("Look"), "{top}");
+    assert!(top.contains("Inspect"), "{top}");
 }
 
 #[test]
