@@ -31,7 +31,7 @@ mod revision;
     flux-operator -n flux-system wait instance flux --for=create\n\n  \
     # Wait until it is gone\n  \
     flux-operator -n apps wait ks/podinfo --for=delete --timeout 30s\n\n  \
-    # Wait for a limited time\n  \
+    # Watch for a limited time\n  \
     flux-operator -n flux-system wait instance flux --watch --timeout 10m"
 )]
 pub struct Args {
