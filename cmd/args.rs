@@ -39,7 +39,7 @@ pub struct DryRunArgs {
 /// `--dry-run` of commands that compare with the cluster before every change: both places mean the same.
 #[derive(clap::Args, Clone, Debug)]
 pub struct PreviewArgs {
-    /// Only show what would change; the API server is asked either way
+    /// Only show what would change; both values contact the API server
     #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "client")]
     pub dry_run: Option<DryRun>,
 }
@@ -149,11 +149,11 @@ fn on_day(now: Timestamp, days: i64, time: Time) -> Option<Timestamp> {
 /// The note on a suspended object.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NoteArgs {
-    /// Reason of the suspension, shown by `get suspended`
+    /// Reason for the suspension, shown by `get suspended`
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically:
-    /// `get suspended` shows the object as overdue, and `resume --overdue` resumes it
+    /// Planned end: 30m, 2h, 3d, or a UTC time like 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed
+    /// automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     #[arg(long, value_name = "TIME")]
     pub until: Option<PointInTime>,
 }

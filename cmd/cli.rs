@@ -14,12 +14,12 @@ macro_rules! after_help {
             # Install Flux without an operator in the cluster\n  \
             flux-operator create instance --export > flux.yaml\n  \
             flux-operator apply -f flux.yaml --in-process\n\n  \
-            # Is all well? If not, why, and what to run next\n  \
+            # Is everything healthy? If not, show the cause and the next command\n  \
             flux-operator status\n  \
             flux-operator why\n\n  \
             # What changed in the last hour, and who changed it\n  \
             flux-operator what-changed --since 1h\n\n  \
-            # Upgrade Flux, and go back if it does not become ready\n  \
+            # Upgrade Flux, and roll back if it does not become ready\n  \
             flux-operator upgrade 2.9.x --rollback-on-failure\n\n",
             $more,
             "`flux-operator help topics`: exit codes, environment, output, configuration.\n\
@@ -32,17 +32,17 @@ const AFTER_HELP: &str = after_help!("");
 const AFTER_LONG_HELP: &str = after_help!(
     "Exit codes: 0 done, 1 failed (plan: differences), 2 wrong usage, 3 object not\n\
     found, 4 API or CRD not installed, 5 denied, 6 server unreachable, 7 timed out\n\
-    or the object reports failure, 8 some of several clusters unreachable and the\n\
-    others well, 130 interrupted.\n\n\
-    $XDG_CONFIG_HOME/flux-operator/config.yaml may hold the defaults of namespace,\n\
-    output, color and inProcess, protectedContexts: patterns of contexts in which\n\
-    deleting wants --confirm-context, contextGroups: names for --contexts, and\n\
-    aliases. A flag or a variable wins over it.\n\n\
+    or the object reports failure, 8 some of several clusters unreachable (the\n\
+    others succeeded), 130 interrupted.\n\n\
+    $XDG_CONFIG_HOME/flux-operator/config.yaml can set defaults for namespace,\n\
+    output, color and inProcess, protectedContexts (patterns of contexts in which\n\
+    deleting requires --confirm-context), contextGroups (names for --contexts) and\n\
+    aliases. Flags and variables override the file.\n\n\
     Environment: FLUX_OPERATOR_NAMESPACE, FLUX_OPERATOR_OUTPUT and\n\
-    FLUX_OPERATOR_TIMEOUT are the defaults of their flags,\n\
+    FLUX_OPERATOR_TIMEOUT set the defaults of their flags,\n\
     FLUX_OPERATOR_PROTECTED_CONTEXTS replaces protectedContexts,\n\
     FLUX_OPERATOR_PAGER or PAGER shows long output; KUBECONFIG, NO_COLOR, TERM and\n\
-    the proxy variables mean what they mean everywhere.\n\n"
+    the proxy variables have their usual meaning.\n\n"
 );
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes

@@ -42,7 +42,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show lists: Flux objects of all kinds or of some, components, history, inventory, inputs
+  # List Flux objects, components, history, inventory, inputs or suspended objects
   export extern "flux-operator get" [
     --kind: string            # Kinds to list, repeatable or with commas
     --all-namespaces(-A)      # List objects of all namespaces
@@ -244,7 +244,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show what an instance or another owner applied, its health and its drift
+  # Show objects applied by an instance or another owner, with health and drift
   export extern "flux-operator get inventory" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
@@ -300,7 +300,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show what is suspended: since when, by whom, why, until when
+  # Show suspended objects: since when, by whom, why, until when
   export extern "flux-operator get suspended" [
     --all-namespaces(-A)      # List objects of all namespaces
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
@@ -338,7 +338,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get suspended color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...kinds: string          # Kinds; all if omitted
+    ...kinds: string          # Kinds to show [default: all]
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -357,11 +357,11 @@ module completions {
   export extern "flux-operator get help inputs" [
   ]
 
-  # Show what an instance or another owner applied, its health and its drift
+  # Show objects applied by an instance or another owner, with health and drift
   export extern "flux-operator get help inventory" [
   ]
 
-  # Show what is suspended: since when, by whom, why, until when
+  # Show suspended objects: since when, by whom, why, until when
   export extern "flux-operator get help suspended" [
   ]
 
@@ -376,7 +376,7 @@ module completions {
   # Show what an object consists of, down to the pods
   export extern "flux-operator tree" [
     --compact                 # Show only objects of Flux
-    --watch(-w)               # Continue and draw the tree again at every change
+    --watch(-w)               # Keep watching and redraw the tree on every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -404,7 +404,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all of them
+    ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all its objects
   ]
 
   def "nu-complete flux-operator trace color" [] {
@@ -440,7 +440,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator trace color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all of them
+    ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all its objects
   ]
 
   def "nu-complete flux-operator events types" [] {
@@ -457,9 +457,9 @@ module completions {
 
   # Show what happened to Flux objects, oldest first
   export extern "flux-operator events" [
-    --for: string             # The same as the argument, in flux's spelling
-    --types: string@"nu-complete flux-operator events types" # Keep events of these types: Normal, Warning
-    --since: string           # Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
+    --for: string             # Same as the argument, for compatibility with flux
+    --types: string@"nu-complete flux-operator events types" # Only events of these types: Normal, Warning
+    --since: string           # Only events since this time: 10m, 2h, 3d, or a UTC time like 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # Show events of all namespaces
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
@@ -504,8 +504,8 @@ module completions {
 
   # Show effective Helm values, substitution variables and inputs
   export extern "flux-operator debug" [
-    --values                  # The values of a HelmRelease, merged as Helm gets them
-    --vars                    # The variables of a Kustomization's substitution
+    --values                  # The values of a HelmRelease, merged as passed to Helm
+    --vars                    # The substitution variables of a Kustomization
     --inputs                  # The input sets of a ResourceSet or a ResourceSetInputProvider
     --status                  # The conditions
     --history                 # Earlier releases or applied revisions
@@ -537,7 +537,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator debug color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # HelmRelease, Kustomization, ResourceSet or provider of inputs, as KIND/NAME or KIND NAME
+    ...resource: string       # HelmRelease, Kustomization, ResourceSet or input provider, as KIND/NAME or KIND NAME
   ]
 
   def "nu-complete flux-operator impact color" [] {
@@ -588,14 +588,14 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show the logs of Flux's controllers as one, in the order of time
+  # Show the merged logs of Flux's controllers in chronological order
   export extern "flux-operator logs" [
-    --since: string           # Only lines since this time: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
-    --tail: string            # Only the last lines
+    --since: string           # Only lines since this time: 10m, 2h, 3d, or a UTC time like 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
+    --tail: string            # Only this number of lines from the end
     --level: string@"nu-complete flux-operator logs level" # Minimum severity of lines
     --controller: string      # Only lines of this controller, with or without -controller, repeatable
     --follow(-f)              # Continue with new lines until Ctrl-C
-    --output(-o): string@"nu-complete flux-operator logs output" # Readable lines, or the controllers' own JSON
+    --output(-o): string@"nu-complete flux-operator logs output" # Readable lines, or the controllers' original JSON
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
@@ -682,10 +682,10 @@ module completions {
   # Collect a support bundle without secrets
   export extern "flux-operator bundle" [
     --output(-o): path        # File to write, or - for stdout [default: flux-bundle-TIME.tar.gz]
-    --redact: path            # Make it of a dump: a folder, a file, or - for stdin
-    --max-size: string        # Megabytes of text at most, before compression
-    --allow-unmasked          # Write it although secrets may be left in it
-    --log-lines: string       # Last lines of each log
+    --redact: path            # Make the bundle from a dump: a folder, a file, or - for stdin
+    --max-size: string        # Maximum size of the text in megabytes, before compression
+    --allow-unmasked          # Write the bundle even if secrets may be left in it
+    --log-lines: string       # Number of lines from the end of each log
     --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
@@ -800,7 +800,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Explain what is not well
+  # Explain why objects are not healthy
   export extern "flux-operator why" [
     --all-namespaces(-A)      # All namespaces, even if -n names one
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
@@ -830,7 +830,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME…, KIND NAME…, or a KIND for all of it [default: everything]
+    ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all objects [default: everything]
   ]
 
   def "nu-complete flux-operator check color" [] {
@@ -839,11 +839,11 @@ module completions {
 
   # Check the cluster and the installation
   export extern "flux-operator check" [
-    --pre                     # Only what an installation needs beforehand
-    --short                   # Print one line with the sums and the problems
-    --filename(-f): path      # Only the Flux API versions of manifests in a folder or file, as migrate would change them
+    --pre                     # Check only the prerequisites of an installation
+    --short                   # Print one line with the totals and the problems
+    --filename(-f): path      # Check only the Flux API versions of manifests in a folder or file, as migrate would change them
     --extensions(-e): string  # Extensions of manifests in a folder [default: .yaml, .yml, .json]
-    --to: string              # Also what this version of Flux changes: flags and gates of controllers that are gone, stricter substitution, the Kubernetes it needs
+    --to: string              # Also check what this version of Flux changes: removed flags and feature gates of controllers, stricter substitution, the required Kubernetes version
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
@@ -888,7 +888,7 @@ module completions {
 
   # Show the versions of this program, the operator, Flux and the cluster
   export extern "flux-operator version" [
-    --client                  # Show only the version of this program, without asking the cluster
+    --client                  # Show only the version of this program, without contacting the cluster
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -926,11 +926,11 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show who changed what, in the order of time
+  # Show who changed what, in chronological order
   export extern "flux-operator what-changed" [
-    --since: string           # Start time: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
+    --since: string           # Start time: 30m, 2h, 3d, or a UTC time like 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # All namespaces, even if -n names one
-    --all                     # Also what Flux and Kubernetes wrote themselves
+    --all                     # Also show writes by Flux and Kubernetes
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
@@ -1064,22 +1064,22 @@ module completions {
   export extern "flux-operator create instance" [
     --distribution-version: string # Flux version, exact or a range
     --distribution-registry: string # Registry and path of the controller images
-    --distribution-variant: string@"nu-complete flux-operator create instance distribution_variant" # Build of the images, when the registry is a mirror
+    --distribution-variant: string@"nu-complete flux-operator create instance distribution_variant" # Variant of the images, if the registry is a mirror
     --distribution-artifact: string # OCI artifact with the distribution, as oci://host/path:tag
-    --distribution-artifact-pull-secret: string # Secret to pull the artifact with
-    --distribution-image-pull-secret: string # Secret that the controllers' pods pull their images with
+    --distribution-artifact-pull-secret: string # Pull secret for the artifact
+    --distribution-image-pull-secret: string # Image pull secret of the controllers' pods
     --components: string@"nu-complete flux-operator create instance components" # Controllers to install instead of the default four, separated by commas
-    --components-extra: string@"nu-complete flux-operator create instance components_extra" # Controllers to install on top, separated by commas
-    --cluster-type: string@"nu-complete flux-operator create instance cluster_type" # Kind of the cluster
-    --cluster-size: string@"nu-complete flux-operator create instance cluster_size" # How much Flux has to do: tens, hundreds or a thousand applications
+    --components-extra: string@"nu-complete flux-operator create instance components_extra" # Additional controllers to install, separated by commas
+    --cluster-type: string@"nu-complete flux-operator create instance cluster_type" # Type of the cluster
+    --cluster-size: string@"nu-complete flux-operator create instance cluster_size" # Expected load of Flux: tens, hundreds or a thousand applications
     --cluster-domain: string  # DNS domain of the cluster's services
-    --cluster-multitenant: string@"nu-complete flux-operator create instance cluster_multitenant" # Lock tenants into their namespaces
-    --cluster-network-policy: string@"nu-complete flux-operator create instance cluster_network_policy" # Close Flux's namespace to other namespaces; on by default
+    --cluster-multitenant: string@"nu-complete flux-operator create instance cluster_multitenant" # Restrict tenants to their namespaces
+    --cluster-network-policy: string@"nu-complete flux-operator create instance cluster_network_policy" # Restrict network access from other namespaces to Flux; on by default
     --storage-class: string   # Storage class of a volume for source-controller
     --storage-size: string    # Size of the volume, such as 10Gi
     --shards: string          # Names of shards, separated by commas
     --sharding-key: string    # Label whose value names the shard
-    --sharding-storage: string@"nu-complete flux-operator create instance sharding_storage" # Where shards of source-controller keep artifacts
+    --sharding-storage: string@"nu-complete flux-operator create instance sharding_storage" # Where shards of source-controller store artifacts
     --sync-url: string        # Address of the repository, registry or bucket to apply
     --sync-kind: string@"nu-complete flux-operator create instance sync_kind" # Kind of the source [default: by the address]
     --sync-ref: string        # Git reference, tag or bucket [default: by the kind]
@@ -1173,7 +1173,7 @@ module completions {
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret basic-auth dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
     --username: string        # User name
@@ -1228,7 +1228,7 @@ module completions {
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret registry dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
     --server: string          # Registry as HOST or HOST:PORT
@@ -1279,11 +1279,11 @@ module completions {
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret ssh dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
     --private-key-file: path  # Private key
-    --public-key-file: path   # Public key that belongs to it
+    --public-key-file: path   # Public key that belongs to the private key
     --knownhosts-file: path   # Host keys to trust, as ssh-keyscan prints them
     --password: string        # Password; visible to other users of this machine
     --password-stdin          # Read the password from standard input: one line, spaces kept
@@ -1332,14 +1332,14 @@ module completions {
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret githubapp dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
-    --app-id: string          # Number of the app
+    --app-id: string          # ID of the app
     --app-installation-owner: string # Organisation or user the app is installed in
-    --app-installation-id: string # Number of the installation
+    --app-installation-id: string # ID of the installation
     --app-private-key-file: path # Private key of the app, in PEM
-    --app-base-url: string    # API of a GitHub Enterprise server
+    --app-base-url: string    # API address of a GitHub Enterprise server
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -1383,7 +1383,7 @@ module completions {
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret bucket dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
     --accesskey: string       # Access key
@@ -1434,7 +1434,7 @@ module completions {
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret proxy dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
     --address: string         # Address as http://HOST:PORT
@@ -1479,14 +1479,14 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Create a Secret with a certificate and key, a certificate authority, or all
+  # Create a Secret with a certificate and key, a certificate authority, or both
   export extern "flux-operator create secret tls" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
     --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret tls dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
     --tls-crt-file: path      # Client certificate, in PEM
@@ -1535,7 +1535,7 @@ module completions {
     --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret sops dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
-    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --replace                 # Delete and recreate a Secret that is immutable or of another type
     --force-conflicts         # Take over fields that another field manager owns
     --skip-checks             # Write the credentials even if they look wrong
     --age-key-file: path      # Files with age identities, repeatable or separated by commas
@@ -1598,7 +1598,7 @@ module completions {
   export extern "flux-operator create secret help proxy" [
   ]
 
-  # Create a Secret with a certificate and key, a certificate authority, or all
+  # Create a Secret with a certificate and key, a certificate authority, or both
   export extern "flux-operator create secret help tls" [
   ]
 
@@ -1646,7 +1646,7 @@ module completions {
   export extern "flux-operator create help secret proxy" [
   ]
 
-  # Create a Secret with a certificate and key, a certificate authority, or all
+  # Create a Secret with a certificate and key, a certificate authority, or both
   export extern "flux-operator create help secret tls" [
   ]
 
@@ -1668,9 +1668,9 @@ module completions {
 
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator build" [
-    --filename(-f): path      # File with one such object among its documents; - for standard input
+    --filename(-f): path      # File that contains one such object; - reads standard input
     --output(-o): string@"nu-complete flux-operator build output" # Output: objects, their names, or the images that an instance runs
-    --strict                  # Fail on what is a warning otherwise: patches without effect, images without digest, an artifact that cannot be pulled, and the warnings of a ResourceSet
+    --strict                  # Treat warnings as errors: patches without effect, images without digest, an artifact that cannot be pulled, and warnings about a ResourceSet
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
@@ -1683,10 +1683,10 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --allow-unknown-minor     # Accept minor versions that this program does not know
-    --inputs-from(-i): path   # File with a list of input sets, which replace those of the manifest
+    --inputs-from(-i): path   # File with a list of input sets that replace those of the manifest
     --inputs-from-provider: path # File with ResourceSetInputProviders of the type Static
-    --live                    # Take the inputs that the providers in the cluster have exported
-    --from: path              # Take the inputs that the providers of a dump have exported: a folder, a file, or - for stdin
+    --live                    # Use the inputs that the providers in the cluster have exported
+    --from: path              # Use the inputs that the providers of a dump have exported: a folder, a file, or - for stdin
     --explain                 # Print the template and the input set that made each object
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
@@ -1772,7 +1772,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator plan color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...object: string         # An object in the cluster, KIND/NAME or KIND NAME, or the kind of the one in the file [default: instance flux]
+    ...object: string         # Object in the cluster as KIND/NAME or KIND NAME, or kind of the object in the file [default: instance flux]
   ]
 
   def "nu-complete flux-operator apply wait" [] {
@@ -1795,7 +1795,7 @@ module completions {
   export extern "flux-operator apply" [
     --filename(-f): path      # File with the object; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
-    --force-conflicts         # Take fields over that another manager set to other values
+    --force-conflicts         # Take over fields that another manager set to other values
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --in-process              # Do the operator's work in this process, without an operator in the cluster
@@ -1861,10 +1861,10 @@ module completions {
 
   # Reconcile now
   export extern "flux-operator reconcile" [
-    --all                     # Every object of the kinds: KIND or KIND,KIND
-    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all                     # All objects of the given kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the given kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --force                   # Also request what the kind does only when forced; for an instance the migration of all Flux resources to their latest API version
+    --force                   # Also request actions that the kind performs only when forced; for an instance, the migration of all Flux resources to their latest API version
     --with-source             # First reconcile the source of each object, and wait for it
     --reset                   # Clear the failures of a Helm release, so that it is retried
     --in-process              # Do the operator's work in this process, without an operator in the cluster
@@ -1934,13 +1934,13 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Reconcile every Flux object now, or those of some kinds
+  # Reconcile all Flux objects now, or those of some kinds
   export extern "flux-operator reconcile all" [
-    --kind: string            # The same as the argument, in flux's spelling
+    --kind: string            # Same as the argument, for compatibility with flux
     --ready-status: string@"nu-complete flux-operator reconcile all ready_status" # Only objects whose Ready condition has this status
     --all-namespaces(-A)      # Objects of all namespaces
     --selector(-l): string    # Only objects with these labels, as in kubectl
-    --force                   # Also request what the kind does only when forced
+    --force                   # Also request actions that the kind performs only when forced
     --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
@@ -1976,7 +1976,7 @@ module completions {
   export extern "flux-operator reconcile help" [
   ]
 
-  # Reconcile every Flux object now, or those of some kinds
+  # Reconcile all Flux objects now, or those of some kinds
   export extern "flux-operator reconcile help all" [
   ]
 
@@ -2003,9 +2003,9 @@ module completions {
   # Upgrade Flux to another version
   export extern "flux-operator upgrade" [
     --instance: string        # Name of the instance
-    --diff                    # Print unified YAML diffs of all objects, too; values of secrets are masked
-    --dry-run: string@"nu-complete flux-operator upgrade dry_run" # Only show what would change; the API server is asked either way
-    --rollback-on-failure     # Give the instance its earlier spec again if it does not become ready in time
+    --diff                    # Also print unified YAML diffs of all objects; values of secrets are masked
+    --dry-run: string@"nu-complete flux-operator upgrade dry_run" # Only show what would change; both values contact the API server
+    --rollback-on-failure     # Restore the previous spec if the instance does not become ready in time
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
@@ -2037,7 +2037,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator upgrade color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    version?: string          # Version or range of versions, such as 2.9.4 or 2.9.x; the newest one if left out
+    version?: string          # Version or range of versions, such as 2.9.4 or 2.9.x [default: the newest version]
   ]
 
   def "nu-complete flux-operator rollback dry_run" [] {
@@ -2056,10 +2056,10 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Go back to a revision of Flux that was ready before
+  # Roll back Flux to a revision that was ready before
   export extern "flux-operator rollback" [
-    --to: string              # Revision, version, or beginning of a digest to go back to
-    --dry-run: string@"nu-complete flux-operator rollback dry_run" # Only show what would change; the API server is asked either way
+    --to: string              # Revision, version, or beginning of a digest to roll back to
+    --dry-run: string@"nu-complete flux-operator rollback dry_run" # Only show what would change; both values contact the API server
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
@@ -2104,11 +2104,11 @@ module completions {
 
   # Suspend reconciliation
   export extern "flux-operator suspend" [
-    --all                     # Every object of the kinds: KIND or KIND,KIND
-    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all                     # All objects of the given kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the given kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --reason: string          # Reason of the suspension, shown by `get suspended`
-    --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
+    --reason: string          # Reason for the suspension, shown by `get suspended`
+    --until: string           # Planned end: 30m, 2h, 3d, or a UTC time like 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     --dry-run: string@"nu-complete flux-operator suspend dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
@@ -2156,10 +2156,10 @@ module completions {
 
   # Resume reconciliation
   export extern "flux-operator resume" [
-    --all                     # Every object of the kinds: KIND or KIND,KIND
-    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all                     # All objects of the given kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the given kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --overdue                 # Objects whose planned end of suspension has passed; -A for all namespaces
+    --overdue                 # Resume objects whose planned end has passed; -A for all namespaces
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --wait: string@"nu-complete flux-operator resume wait" # Wait for the outcome; --wait=false only sends the request
@@ -2207,11 +2207,11 @@ module completions {
 
   # Wait until objects are ready
   export extern "flux-operator wait" [
-    --all                     # Every object of the kinds: KIND or KIND,KIND
-    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all                     # All objects of the given kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the given kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --for: string@"nu-complete flux-operator wait until" # State to wait for; a missing object ends the wait at once unless it is create
-    --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
+    --for: string@"nu-complete flux-operator wait until" # State to wait for; a missing object ends the wait at once, except for create
+    --watch(-w)               # Then keep printing changes, until Ctrl-C, deletion or --timeout
     --progress: string@"nu-complete flux-operator wait progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2251,7 +2251,7 @@ module completions {
 
   # Wait until a revision is fetched, applied and healthy everywhere
   export extern "flux-operator wait revision" [
-    --all-namespaces(-A)      # In all namespaces instead of one
+    --all-namespaces(-A)      # Wait in all namespaces instead of one
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
@@ -2280,7 +2280,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait revision color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    revision: string          # Commit or its beginning, tag, digest, or a revision as a status shows it
+    revision: string          # Commit or its beginning, tag, digest, or a revision as shown in a status
     ...resources: string      # KIND/NAME of sources, Kustomizations and HelmReleases; all if omitted
   ]
 
@@ -2312,13 +2312,13 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Delete objects, after showing what is deleted with them
+  # Delete objects, after showing what else is deleted with them
   export extern "flux-operator delete" [
-    --all                     # Every object of the kinds: KIND or KIND,KIND
-    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all                     # All objects of the given kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the given kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --filename(-f): path      # File with an instance; - reads standard input
-    --with-suspend            # Suspend the objects first, so that what they applied stays in the cluster
+    --with-suspend            # Suspend the objects first, so that the objects they applied are kept
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
@@ -2413,31 +2413,31 @@ module completions {
   # Install or upgrade the operator
   export extern "flux-operator install" [
     --image: string           # Image of the operator; there is no default until images are published
-    --pull-secret: string     # Secret that the operator's pods pull their image with, repeatable
-    --replicas: string        # Number of pods; one works, the others are ready to take over
-    --cluster-admin           # Bind the operator to cluster-admin instead of to the smallest role
+    --pull-secret: string     # Image pull secret of the operator's pods, repeatable
+    --replicas: string        # Number of pods; one is active, the others are on standby
+    --cluster-admin           # Bind the operator to cluster-admin instead of the smallest role
     --operator-arg: string    # Argument for the operator, repeatable: --operator-arg=--log-level=debug
     --filename(-f): path      # File or https:// address with a FluxInstance to apply; - reads standard input
-    --instance                # Apply an instance described by the flags below; any of them has the same effect
-    --secret: path            # File with Secrets to apply before the instance, repeatable; - reads standard input, where `create secret --export` may write
+    --instance                # Apply an instance built from the flags below; implied by each of them
+    --secret: path            # File with Secrets to apply before the instance, repeatable; - reads standard input, such as the output of `create secret --export`
     --distribution-version: string # Flux version, exact or a range
     --distribution-registry: string # Registry and path of the controller images
-    --distribution-variant: string@"nu-complete flux-operator install distribution_variant" # Build of the images, when the registry is a mirror
+    --distribution-variant: string@"nu-complete flux-operator install distribution_variant" # Variant of the images, if the registry is a mirror
     --distribution-artifact: string # OCI artifact with the distribution, as oci://host/path:tag
-    --distribution-artifact-pull-secret: string # Secret to pull the artifact with
-    --distribution-image-pull-secret: string # Secret that the controllers' pods pull their images with
+    --distribution-artifact-pull-secret: string # Pull secret for the artifact
+    --distribution-image-pull-secret: string # Image pull secret of the controllers' pods
     --components: string@"nu-complete flux-operator install components" # Controllers to install instead of the default four, separated by commas
-    --components-extra: string@"nu-complete flux-operator install components_extra" # Controllers to install on top, separated by commas
-    --cluster-type: string@"nu-complete flux-operator install cluster_type" # Kind of the cluster
-    --cluster-size: string@"nu-complete flux-operator install cluster_size" # How much Flux has to do: tens, hundreds or a thousand applications
+    --components-extra: string@"nu-complete flux-operator install components_extra" # Additional controllers to install, separated by commas
+    --cluster-type: string@"nu-complete flux-operator install cluster_type" # Type of the cluster
+    --cluster-size: string@"nu-complete flux-operator install cluster_size" # Expected load of Flux: tens, hundreds or a thousand applications
     --cluster-domain: string  # DNS domain of the cluster's services
-    --cluster-multitenant: string@"nu-complete flux-operator install cluster_multitenant" # Lock tenants into their namespaces
-    --cluster-network-policy: string@"nu-complete flux-operator install cluster_network_policy" # Close Flux's namespace to other namespaces; on by default
+    --cluster-multitenant: string@"nu-complete flux-operator install cluster_multitenant" # Restrict tenants to their namespaces
+    --cluster-network-policy: string@"nu-complete flux-operator install cluster_network_policy" # Restrict network access from other namespaces to Flux; on by default
     --storage-class: string   # Storage class of a volume for source-controller
     --storage-size: string    # Size of the volume, such as 10Gi
     --shards: string          # Names of shards, separated by commas
     --sharding-key: string    # Label whose value names the shard
-    --sharding-storage: string@"nu-complete flux-operator install sharding_storage" # Where shards of source-controller keep artifacts
+    --sharding-storage: string@"nu-complete flux-operator install sharding_storage" # Where shards of source-controller store artifacts
     --sync-url: string        # Address of the repository, registry or bucket to apply
     --sync-kind: string@"nu-complete flux-operator install sync_kind" # Kind of the source [default: by the address]
     --sync-ref: string        # Git reference, tag or bucket [default: by the kind]
@@ -2447,7 +2447,7 @@ module completions {
     --sync-provider: string@"nu-complete flux-operator install sync_provider" # Provider of the identity used instead of a secret
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
     --export                  # Print the manifests instead of applying them; needs no cluster
-    --dry-run: string@"nu-complete flux-operator install dry_run" # Only show what would change; the API server is asked either way
+    --dry-run: string@"nu-complete flux-operator install dry_run" # Only show what would change; both values contact the API server
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
@@ -2495,11 +2495,11 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Uninstall Flux and delete its instance; the operator with `uninstall operator`
+  # Uninstall Flux and its instance; `uninstall operator` removes the operator
   export extern "flux-operator uninstall" [
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
-    --keep-crds               # Keep the definitions of Flux's kinds and all their objects
+    --keep-crds               # Keep Flux's CRDs and all their objects
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator uninstall wait" # Wait for the outcome; --wait=false only sends the request
@@ -2548,8 +2548,8 @@ module completions {
   # Uninstall the operator
   export extern "flux-operator uninstall operator" [
     --with-instance           # Uninstall Flux and delete its instance first
-    --keep-crds               # Keep the definitions of the operator's kinds
-    --dry-run: string@"nu-complete flux-operator uninstall operator dry_run" # Only show what would change; the API server is asked either way
+    --keep-crds               # Keep the operator's CRDs
+    --dry-run: string@"nu-complete flux-operator uninstall operator dry_run" # Only show what would change; both values contact the API server
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
@@ -2600,10 +2600,10 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Print objects without what the cluster added
+  # Print objects without the fields that the cluster added
   export extern "flux-operator export" [
-    --all                     # Every object of the kinds: KIND or KIND,KIND
-    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all                     # All objects of the given kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the given kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --output(-o): string@"nu-complete flux-operator export output" # Format of the output
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
@@ -2693,7 +2693,7 @@ module completions {
   export extern "flux-operator migrate" [
     --filename(-f): path      # Folder or file to rewrite; - reads standard input and prints the text
     --path: path              # Folder or file to rewrite; - reads standard input and prints the text
-    --to: string              # Flux version whose API versions are wanted [default: the newest]
+    --to: string              # Flux version whose API versions to use [default: the newest]
     --extensions(-e): string  # Extensions of manifests in a folder [default: .yaml, .yml, .json]
     --dry-run                 # Only show what would be changed
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
@@ -2736,10 +2736,10 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Print the FluxInstance that keeps an installation of flux bootstrap
+  # Print a FluxInstance that takes over an installation of flux bootstrap
   export extern "flux-operator migrate bootstrap" [
-    --from-git: directory     # Folder flux-system of the Git repository, whose kustomization.yaml and patches are taken over unchanged
-    --apply                   # Apply the instance from here
+    --from-git: directory     # Folder flux-system of the Git repository; its kustomization.yaml and patches are used unchanged
+    --apply                   # Apply the instance in this process
     --output(-o): string@"nu-complete flux-operator migrate bootstrap output" # Format of the output
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
@@ -2783,7 +2783,7 @@ module completions {
   export extern "flux-operator migrate owner" [
     --to: string              # The new owner, as KIND/NAME or NAMESPACE/KIND/NAME
     --object: string          # Only this object of the inventory, as KIND/NAME; repeatable
-    --dry-run: string@"nu-complete flux-operator migrate owner dry_run" # Only show what would change; the API server is asked either way
+    --dry-run: string@"nu-complete flux-operator migrate owner dry_run" # Only show what would change; both values contact the API server
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
@@ -2820,7 +2820,7 @@ module completions {
   export extern "flux-operator migrate help" [
   ]
 
-  # Print the FluxInstance that keeps an installation of flux bootstrap
+  # Print a FluxInstance that takes over an installation of flux bootstrap
   export extern "flux-operator migrate help bootstrap" [
   ]
 
@@ -2925,7 +2925,7 @@ module completions {
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
-    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --filter: string          # Keep rows whose column has (=) or does not have (!=) a value, repeatable
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -2963,9 +2963,9 @@ module completions {
 
   # List the container images of a Flux version
   export extern "flux-operator distribution images" [
-    --version: string         # Version or range; its newest version is taken
+    --version: string         # Version, or range whose newest version is used
     --registry: string        # Registry the images are pulled from
-    --variant: string@"nu-complete flux-operator distribution images variant" # Build of the images [default: the registry's own]
+    --variant: string@"nu-complete flux-operator distribution images variant" # Variant of the images [default: that of the registry]
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -2978,7 +2978,7 @@ module completions {
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
-    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --filter: string          # Keep rows whose column has (=) or does not have (!=) a value, repeatable
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -3012,7 +3012,7 @@ module completions {
 
   # Write the manifests of a Flux version into a folder
   export extern "flux-operator distribution export" [
-    --version: string         # Version or range; its newest version is written
+    --version: string         # Version, or range whose newest version is written
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -3099,7 +3099,7 @@ module completions {
 
   # Push the manifests of a Flux version to a registry
   export extern "flux-operator distribution push" [
-    --version: string         # Version or range; its newest version is pushed
+    --version: string         # Version, or range whose newest version is pushed
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -3134,7 +3134,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution push color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    reference: string         # Where to push to: oci://HOST/REPOSITORY:TAG
+    reference: string         # Destination: oci://HOST/REPOSITORY:TAG
   ]
 
   def "nu-complete flux-operator distribution mirror variant" [] {
@@ -3151,10 +3151,10 @@ module completions {
 
   # Copy the container images of a Flux version to another registry
   export extern "flux-operator distribution mirror" [
-    --version: string         # Version or range; its newest version is taken
+    --version: string         # Version, or range whose newest version is used
     --registry: string        # Registry the images come from
-    --variant: string@"nu-complete flux-operator distribution mirror variant" # Build of the images [default: the registry's own]
-    --components: string      # Controllers to take [default: all]
+    --variant: string@"nu-complete flux-operator distribution mirror variant" # Variant of the images [default: that of the registry]
+    --components: string      # Controllers to include [default: all]
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -3164,15 +3164,15 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --from: path              # Take images and manifests from a file of `distribution pack`
-    --include-artifact        # Copy the manifests too, for spec.distribution.artifact
-    --operator-image: string  # Copy this image of the operator too, as named for `distribution pack`
+    --from: path              # Read images and manifests from a file written by `distribution pack`
+    --include-artifact        # Also copy the manifests, for spec.distribution.artifact
+    --operator-image: string  # Also copy this operator image, as given to `distribution pack`
     --dry-run                 # Show what would be copied, and copy nothing
-    --verify                  # Check every part at the destination, also of existing images; send lost parts again, and check once more
+    --verify                  # Check every part at the destination, including parts of existing images; send missing parts again, and repeat the check
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
-    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --filter: string          # Keep rows whose column has (=) or does not have (!=) a value, repeatable
     --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
@@ -3199,7 +3199,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution mirror color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    destination: string       # Where to copy to: HOST/PATH; each image goes below it
+    destination: string       # Destination: HOST/PATH; each image is copied below it
   ]
 
   def "nu-complete flux-operator distribution check-mirror variant" [] {
@@ -3212,13 +3212,13 @@ module completions {
 
   # Check that a registry holds the images of a Flux version
   export extern "flux-operator distribution check-mirror" [
-    --filename(-f): path      # File with a FluxInstance, which says what is pulled; - reads standard input
-    --include-artifact        # Check the manifests too, as `distribution mirror` copies them
-    --operator-image: string  # Check this image of the operator too, as named for `distribution mirror`
-    --version: string         # Version or range; its newest version is taken
+    --filename(-f): path      # File with the FluxInstance whose images to check; - reads standard input
+    --include-artifact        # Also check the manifests, as copied by `distribution mirror`
+    --operator-image: string  # Also check this operator image, as given to `distribution mirror`
+    --version: string         # Version, or range whose newest version is used
     --registry: string        # Registry the images come from
-    --variant: string@"nu-complete flux-operator distribution check-mirror variant" # Build of the images [default: the registry's own]
-    --components: string      # Controllers to take [default: all]
+    --variant: string@"nu-complete flux-operator distribution check-mirror variant" # Variant of the images [default: that of the registry]
+    --components: string      # Controllers to include [default: all]
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -3231,7 +3231,7 @@ module completions {
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
-    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --filter: string          # Keep rows whose column has (=) or does not have (!=) a value, repeatable
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -3275,12 +3275,12 @@ module completions {
   # Pack a Flux version into one file for places without a network
   export extern "flux-operator distribution pack" [
     --output(-o): path        # File to write
-    --images                  # Put the images into the file too
-    --operator-image: string  # Image of the operator: its manifests name it, and --images puts it into the file
-    --version: string         # Version or range; its newest version is taken
+    --images                  # Also pack the images
+    --operator-image: string  # Operator image that the operator's manifests use; --images also packs it
+    --version: string         # Version, or range whose newest version is used
     --registry: string        # Registry the images come from
-    --variant: string@"nu-complete flux-operator distribution pack variant" # Build of the images [default: the registry's own]
-    --components: string      # Controllers to take [default: all]
+    --variant: string@"nu-complete flux-operator distribution pack variant" # Variant of the images [default: that of the registry]
+    --components: string      # Controllers to include [default: all]
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -3325,7 +3325,7 @@ module completions {
   # Verify a packed file, an artifact, a folder or an archive
   export extern "flux-operator distribution verify" [
     --key: path               # Public key in PEM
-    --offline                 # Open no connection to a registry: verify what is cached
+    --offline                 # Do not connect to a registry; verify the cached artifact
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
@@ -3442,11 +3442,11 @@ module completions {
   # Push manifests as an OCI artifact for Flux
   export extern "flux-operator artifact push" [
     --path(-f): path          # Folder or file with the manifests
-    --ignore-paths: string    # Files to leave out, as in a .gitignore, separated by commas
+    --ignore-paths: string    # Patterns of files to exclude, as in .gitignore, separated by commas
     --source: string          # Address of the repository the manifests come from
-    --revision: string        # Their revision in that repository: BRANCH@sha1:COMMIT
+    --revision: string        # Revision of the manifests in that repository: BRANCH@sha1:COMMIT
     --created: string         # Creation time in RFC 3339; without it the digest is reproducible
-    --annotation(-a): string  # More annotations, repeatable
+    --annotation(-a): string  # Additional annotations, repeatable
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
@@ -3476,7 +3476,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact push color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    reference: string         # Where to push to: oci://HOST/REPOSITORY:TAG
+    reference: string         # Destination: oci://HOST/REPOSITORY:TAG
   ]
 
   def "nu-complete flux-operator artifact pull color" [] {
@@ -3526,7 +3526,7 @@ module completions {
   # Compare local manifests with an OCI artifact
   export extern "flux-operator artifact diff" [
     --path(-f): path          # Folder or file with the manifests
-    --ignore-paths: string    # Files to leave out, as in a .gitignore, separated by commas
+    --ignore-paths: string    # Patterns of files to exclude, as in .gitignore, separated by commas
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
@@ -3564,7 +3564,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Give an OCI artifact more tags
+  # Add tags to an OCI artifact
   export extern "flux-operator artifact tag" [
     --tag: string             # Tag to add or move, repeatable
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
@@ -3664,7 +3664,7 @@ module completions {
   export extern "flux-operator artifact help diff" [
   ]
 
-  # Give an OCI artifact more tags
+  # Add tags to an OCI artifact
   export extern "flux-operator artifact help tag" [
   ]
 
@@ -3684,7 +3684,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Print the Role or ClusterRole under which a command line works
+  # Print the Role or ClusterRole that a command line needs
   export extern "flux-operator rbac" [
     --user: string            # Bind the roles to this user
     --group: string           # Bind the roles to this group
@@ -3741,24 +3741,24 @@ module completions {
 
   # Run as the operator: reconcile the FluxInstance `flux` of one namespace
   export extern "flux-operator controller" [
-    --concurrent: string      # Requests of one reconciliation in flight at a time, and ResourceSets that are reconciled at a time
+    --concurrent: string      # Concurrent requests of one reconciliation, and concurrent reconciliations of ResourceSets
     --reporting-interval: string # How often the FluxReport is written when nothing changes
-    --override-manager: string # Field manager whose fields are taken over in addition to the usual ones, repeatable
-    --default-service-account: string # Service account for ResourceSets that name none: with its rights in the namespace of the set their objects are applied
+    --override-manager: string # Additional field manager whose fields are taken over, repeatable
+    --default-service-account: string # Service account for ResourceSets that do not name one: their objects are applied with its rights in the namespace of the set
     --requeue-dependency: string # How soon the dependencies of a ResourceSet are checked again
-    --watch-configs-label-selector: string # Labels of ConfigMaps and Secrets whose changes make the ResourceSets run that use them
-    --min-retry-delay: string # Pause after a failure; it doubles with each further one
+    --watch-configs-label-selector: string # Labels of ConfigMaps and Secrets whose changes trigger a reconciliation of the ResourceSets that use them
+    --min-retry-delay: string # Pause after a failure; it doubles with each further failure
     --max-retry-delay: string # Longest pause between two attempts
     --interval-jitter-percentage: string # Maximum change of intervals in percent
-    --metrics-addr: string    # Address of /metrics; 0 for none
-    --health-addr: string     # Address of /healthz and /readyz; 0 for none
+    --metrics-addr: string    # Address of /metrics; 0 disables it
+    --health-addr: string     # Address of /healthz and /readyz; 0 disables it
     --log-encoding: string@"nu-complete flux-operator controller log_encoding" # Format of the log
     --log-level: string@"nu-complete flux-operator controller log_level" # Level of the log
-    --enable-leader-election: string@"nu-complete flux-operator controller enable_leader_election" # Work only while holding the lease
-    --leader-election-release-on-cancel: string@"nu-complete flux-operator controller leader_election_release_on_cancel" # Release the lease at the end, so that the next operator need not wait
-    --leader-election-lease-duration: string # Time after which others take over from a silent holder
-    --leader-election-renew-deadline: string # Time after which the holder stops working if it cannot renew the lease
-    --leader-election-retry-period: string # Pause between attempts to take or renew it
+    --enable-leader-election: string@"nu-complete flux-operator controller enable_leader_election" # Reconcile only while holding the lease
+    --leader-election-release-on-cancel: string@"nu-complete flux-operator controller leader_election_release_on_cancel" # Release the lease on exit, so that the next operator can start at once
+    --leader-election-lease-duration: string # Time without renewal after which another operator takes the lease
+    --leader-election-renew-deadline: string # Time after which a holder that cannot renew the lease stops reconciling
+    --leader-election-retry-period: string # Pause between attempts to acquire or renew the lease
     --verify-key: path        # Public key, a mounted file in a pod, that must verify a signature of every artifact, as made by `cosign sign --key`
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
@@ -3919,7 +3919,7 @@ module completions {
   export extern "flux-operator help" [
   ]
 
-  # Show lists: Flux objects of all kinds or of some, components, history, inventory, inputs
+  # List Flux objects, components, history, inventory, inputs or suspended objects
   export extern "flux-operator help get" [
   ]
 
@@ -3935,11 +3935,11 @@ module completions {
   export extern "flux-operator help get inputs" [
   ]
 
-  # Show what an instance or another owner applied, its health and its drift
+  # Show objects applied by an instance or another owner, with health and drift
   export extern "flux-operator help get inventory" [
   ]
 
-  # Show what is suspended: since when, by whom, why, until when
+  # Show suspended objects: since when, by whom, why, until when
   export extern "flux-operator help get suspended" [
   ]
 
@@ -3963,7 +3963,7 @@ module completions {
   export extern "flux-operator help impact" [
   ]
 
-  # Show the logs of Flux's controllers as one, in the order of time
+  # Show the merged logs of Flux's controllers in chronological order
   export extern "flux-operator help logs" [
   ]
 
@@ -3983,7 +3983,7 @@ module completions {
   export extern "flux-operator help status" [
   ]
 
-  # Explain what is not well
+  # Explain why objects are not healthy
   export extern "flux-operator help why" [
   ]
 
@@ -3995,7 +3995,7 @@ module completions {
   export extern "flux-operator help version" [
   ]
 
-  # Show who changed what, in the order of time
+  # Show who changed what, in chronological order
   export extern "flux-operator help what-changed" [
   ]
 
@@ -4035,7 +4035,7 @@ module completions {
   export extern "flux-operator help create secret proxy" [
   ]
 
-  # Create a Secret with a certificate and key, a certificate authority, or all
+  # Create a Secret with a certificate and key, a certificate authority, or both
   export extern "flux-operator help create secret tls" [
   ]
 
@@ -4059,7 +4059,7 @@ module completions {
   export extern "flux-operator help reconcile" [
   ]
 
-  # Reconcile every Flux object now, or those of some kinds
+  # Reconcile all Flux objects now, or those of some kinds
   export extern "flux-operator help reconcile all" [
   ]
 
@@ -4067,7 +4067,7 @@ module completions {
   export extern "flux-operator help upgrade" [
   ]
 
-  # Go back to a revision of Flux that was ready before
+  # Roll back Flux to a revision that was ready before
   export extern "flux-operator help rollback" [
   ]
 
@@ -4087,7 +4087,7 @@ module completions {
   export extern "flux-operator help wait revision" [
   ]
 
-  # Delete objects, after showing what is deleted with them
+  # Delete objects, after showing what else is deleted with them
   export extern "flux-operator help delete" [
   ]
 
@@ -4095,7 +4095,7 @@ module completions {
   export extern "flux-operator help install" [
   ]
 
-  # Uninstall Flux and delete its instance; the operator with `uninstall operator`
+  # Uninstall Flux and its instance; `uninstall operator` removes the operator
   export extern "flux-operator help uninstall" [
   ]
 
@@ -4103,7 +4103,7 @@ module completions {
   export extern "flux-operator help uninstall operator" [
   ]
 
-  # Print objects without what the cluster added
+  # Print objects without the fields that the cluster added
   export extern "flux-operator help export" [
   ]
 
@@ -4115,7 +4115,7 @@ module completions {
   export extern "flux-operator help migrate" [
   ]
 
-  # Print the FluxInstance that keeps an installation of flux bootstrap
+  # Print a FluxInstance that takes over an installation of flux bootstrap
   export extern "flux-operator help migrate bootstrap" [
   ]
 
@@ -4183,7 +4183,7 @@ module completions {
   export extern "flux-operator help artifact diff" [
   ]
 
-  # Give an OCI artifact more tags
+  # Add tags to an OCI artifact
   export extern "flux-operator help artifact tag" [
   ]
 
@@ -4191,7 +4191,7 @@ module completions {
   export extern "flux-operator help artifact list" [
   ]
 
-  # Print the Role or ClusterRole under which a command line works
+  # Print the Role or ClusterRole that a command line needs
   export extern "flux-operator help rbac" [
   ]
 

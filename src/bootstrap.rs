@@ -51,11 +51,11 @@ pub struct Proposal {
 pub enum BootstrapError {
     #[error("no controllers of Flux are installed in namespace {namespace}")]
     NotInstalled { namespace: String },
-    #[error("{instance} reconciles it already")]
+    #[error("{instance} already reconciles it")]
     HasInstance { instance: ObjectId },
-    #[error("the controllers do not say their version of Flux: they have no label app.kubernetes.io/version")]
+    #[error("cannot determine the Flux version of the controllers: they have no label app.kubernetes.io/version")]
     NoVersion,
-    #[error("the controllers are of several versions of Flux: {}", .0.join(", "))]
+    #[error("the controllers have different Flux versions: {}", .0.join(", "))]
     SeveralVersions(Vec<String>),
     #[error("the images come from several registries: {}", .0.join(", "))]
     SeveralRegistries(Vec<String>),

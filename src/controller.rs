@@ -168,7 +168,7 @@ pub async fn run(
         shared.telemetry.leads(false);
         if let Some(lease) = lease {
             if ended.is_ok() && !*stop.borrow() {
-                tracing::error!("the lease was lost: another operator may be at work");
+                tracing::error!("lost the lease: another operator may be running");
                 continue;
             }
             if shared.options.release_on_exit {
@@ -239,7 +239,7 @@ async fn lead(
     let loops = async {
         tokio::join!(instance, providers, sets);
     };
-    parts.spawn(named("the loops of instance, ResourceSets and input providers", loops));
+    parts.spawn(named("the loops of the instance, ResourceSets and input providers", loops));
     let (on, with, by) = (cluster.clone(), shared.clone(), channels.clone());
     let artifact = move || artifact::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the artifact loop", supervised(shared.clone(), ControllerKind::Artifact, artifact)));
@@ -286,7 +286,7 @@ async fn supervised<F: Future<Output = ()>>(
             return;
         }
         shared.telemetry.panicked(controller);
-        tracing::error!(controller = controller.name(), "panicked, which is a bug; it begins again");
+        tracing::error!(controller = controller.name(), "panicked, which is a bug; starting it again");
         tokio::time::sleep(pauses.next_pause()).await;
     }
 }

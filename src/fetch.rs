@@ -140,14 +140,14 @@ pub enum FetchReason {
     #[error(transparent)]
     Reference(#[from] ReferenceError),
     /// Connections are not allowed, and the cache does not have the artifact.
-    #[error("it is in a registry, and no connection may be opened")]
+    #[error("it is in a registry, and connections are not allowed")]
     Offline,
-    #[error("it did not arrive within {} s", after.as_secs())]
+    #[error("it was not downloaded within {} s", after.as_secs())]
     TimedOut { after: Duration },
-    #[error("signatures can only be verified of artifacts in a registry")]
+    #[error("only the signatures of artifacts in a registry can be verified")]
     Unverifiable,
     /// The current artifact is unusable, and the one installed before cannot be fetched again.
-    #[error("{newer}; and the last good one, which is kept installed, cannot be fetched again: {}", last.sentence())]
+    #[error("{newer}; the last good artifact, which is still installed, cannot be fetched again: {}", last.sentence())]
     NoLastGood { newer: String, last: Box<FetchError> },
 }
 
@@ -285,7 +285,7 @@ impl Fetcher {
                 }
                 // Another process deleted a part because it was damaged or too old.
                 Err(FetchReason::Oci(error)) => {
-                    tracing::debug!(%digest, %error, "what was cached is gone again");
+                    tracing::debug!(%digest, %error, "the cached artifact was deleted");
                     unpack(origin, &remote, digest).await
                 }
                 Err(error) => Err(error),

@@ -57,7 +57,7 @@ fn some(objects: &[ObjectId]) -> String {
 fn settled_text(goal: Goal, objects: &[crate::reconcile::UnhealthyObject]) -> String {
     let what = match goal {
         Goal::Healthy | Goal::HealthyOrFailed => "not ready",
-        Goal::Gone => "still there",
+        Goal::Gone => "not deleted yet",
     };
     let objects: Vec<String> = objects.iter().map(|one| format!("{} ({})", one.object, one.detail)).collect();
     format!("{what}: {}", objects.join(", "))

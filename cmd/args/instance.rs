@@ -29,41 +29,41 @@ pub struct InstanceArgs {
     /// Registry and path of the controller images
     #[arg(long, alias = "registry", value_name = "REGISTRY", default_value = REGISTRY, help_heading = DISTRIBUTION)]
     pub distribution_registry: String,
-    /// Build of the images, when the registry is a mirror
+    /// Variant of the images, if the registry is a mirror
     #[arg(long, alias = "variant", value_name = "VARIANT", value_parser = PossibleValuesParser::new(Variant::ALL.map(Variant::as_str)), help_heading = DISTRIBUTION)]
     pub distribution_variant: Option<String>,
     /// OCI artifact with the distribution, as oci://host/path:tag
     #[arg(long, alias = "artifact", value_name = "URL", help_heading = DISTRIBUTION)]
     pub distribution_artifact: Option<String>,
-    /// Secret to pull the artifact with
+    /// Pull secret for the artifact
     #[arg(long, alias = "artifact-pull-secret", value_name = "NAME", requires = "distribution_artifact", help_heading = DISTRIBUTION, add = crate::args::complete::secrets())]
     pub distribution_artifact_pull_secret: Option<String>,
-    /// Secret that the controllers' pods pull their images with
+    /// Image pull secret of the controllers' pods
     #[arg(long, alias = "image-pull-secret", value_name = "NAME", help_heading = DISTRIBUTION, add = crate::args::complete::secrets())]
     pub distribution_image_pull_secret: Option<String>,
     /// Controllers to install instead of the default four, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(Component::ALL.map(Component::as_str)),
         hide_possible_values = true, help_heading = DISTRIBUTION)]
     pub components: Vec<String>,
-    /// Controllers to install on top, separated by commas
+    /// Additional controllers to install, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(Component::ALL.map(Component::as_str)),
         hide_possible_values = true, help_heading = DISTRIBUTION)]
     pub components_extra: Vec<String>,
 
-    /// Kind of the cluster
+    /// Type of the cluster
     #[arg(long, alias = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(CLUSTER_TYPES), help_heading = CLUSTER)]
     pub cluster_type: Option<String>,
-    /// How much Flux has to do: tens, hundreds or a thousand applications
+    /// Expected load of Flux: tens, hundreds or a thousand applications
     #[arg(long, alias = "size", value_name = "SIZE", value_parser = PossibleValuesParser::new(CLUSTER_SIZES), help_heading = CLUSTER)]
     pub cluster_size: Option<String>,
     /// DNS domain of the cluster's services
     #[arg(long, alias = "domain", value_name = "DOMAIN", help_heading = CLUSTER)]
     pub cluster_domain: Option<String>,
-    /// Lock tenants into their namespaces
+    /// Restrict tenants to their namespaces
     #[arg(long, alias = "multitenant", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", help_heading = CLUSTER)]
     pub cluster_multitenant: Option<bool>,
-    /// Close Flux's namespace to other namespaces; on by default
+    /// Restrict network access from other namespaces to Flux; on by default
     #[arg(long, alias = "network-policy", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", help_heading = CLUSTER)]
     pub cluster_network_policy: Option<bool>,
@@ -80,7 +80,7 @@ pub struct InstanceArgs {
     /// Label whose value names the shard
     #[arg(long, value_name = "KEY", requires = "shards", help_heading = SCALING)]
     pub sharding_key: Option<String>,
-    /// Where shards of source-controller keep artifacts
+    /// Where shards of source-controller store artifacts
     #[arg(long, value_name = "STORAGE", requires = "shards", value_parser = PossibleValuesParser::new(SHARD_STORAGES), help_heading = SCALING)]
     pub sharding_storage: Option<String>,
 

@@ -17,10 +17,10 @@ pub struct ResourceArgs {
     /// short name
     #[arg(required = true, value_name = "KIND/NAME", value_parser = no_file, add = crate::args::complete::resources())]
     pub resources: Vec<String>,
-    /// Every object of the kinds: KIND or KIND,KIND
+    /// All objects of the given kinds: KIND or KIND,KIND
     #[arg(long)]
     pub all: bool,
-    /// Objects of the kinds with these labels, as in kubectl
+    /// Objects of the given kinds with these labels, as in kubectl
     #[arg(short = 'l', long, value_name = "LABELS")]
     pub selector: Option<String>,
     /// Objects of all namespaces; with --all or --selector

@@ -117,7 +117,7 @@ fn status_message(view: &Value, verdict: HealthVerdict) -> String {
             let kinds: Vec<&str> = fields::items(view, "/unreadable").iter().filter_map(Value::as_str).collect();
             return format!(
                 "not allowed to read {}",
-                if kinds.is_empty() { "what decides it".to_owned() } else { kinds.join(", ") }
+                if kinds.is_empty() { "the objects that decide it".to_owned() } else { kinds.join(", ") }
             );
         }
         _ => {}
@@ -224,7 +224,7 @@ type VerdictTest = fn(HealthVerdict) -> bool;
 /// Groups of clusters without a cause, by verdict.
 const WITHOUT_CAUSES: [(&str, VerdictTest); 3] = [
     (WITHOUT_FLUX, |verdict| verdict == HealthVerdict::NotInstalled),
-    ("not allowed to read what decides it", |verdict| verdict == HealthVerdict::Unknown),
+    ("not allowed to read the objects that decide it", |verdict| verdict == HealthVerdict::Unknown),
     ("nothing fails", |verdict| !matches!(verdict, HealthVerdict::NotInstalled | HealthVerdict::Unknown)),
 ];
 
@@ -383,7 +383,11 @@ mod tests {
         let first = "2 of 6 clusters: the registry rejects the token for main@sha1:0123abcd (CredentialsRejected), first in eu-2 ";
         assert!(text.starts_with(first), "{text}");
         assert!(text.contains("  eu-1, eu-2: takes down 6 objects\n"), "{text}");
-        let rest = ["nothing fails: us-1", "not allowed to read what decides it: us-2", "Flux is not installed: us-3"];
+        let rest = [
+            "nothing fails: us-1",
+            "not allowed to read the objects that decide it: us-2",
+            "Flux is not installed: us-3",
+        ];
         for line in rest {
             assert!(text.contains(&format!("1 of 6 clusters: {line}\n")), "{text}");
         }

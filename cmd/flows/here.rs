@@ -177,7 +177,7 @@ fn print_uninstalled(session: &Session<'_>, key: &str, done: &UninstallResult, a
     }
     error = held.iter().fold(error, |error, held| error.cause(held.clone()));
     for remaining in &done.remaining {
-        error = error.cause(format!("still there: {} ({}) {}", remaining.object, remaining.health, remaining.detail));
+        error = error.cause(format!("not deleted: {} ({}) {}", remaining.object, remaining.health, remaining.detail));
     }
     if !held.is_empty() {
         error =

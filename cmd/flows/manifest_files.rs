@@ -157,8 +157,7 @@ fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxV
 pub fn target(word: &str) -> Result<Target, CliError> {
     let distribution = Distribution::embedded();
     let version = flux_version(&distribution, Some(word))?;
-    Target::of(&distribution, version)
-        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))
+    Target::of(&distribution, version).map_err(|e| CliError::failed("cannot read Flux's CRDs").caused_by(&e))
 }
 
 /// Formats a line for each change.
@@ -191,7 +190,7 @@ pub async fn for_each(
     let distribution = Distribution::embedded();
     let version = flux_version(&distribution, request.to)?;
     let versions = StoredVersions::of(&distribution, &version)
-        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
+        .map_err(|e| CliError::failed("cannot read Flux's CRDs").caused_by(&e))?;
     let mut migration = FileMigration { flux: version.name, ..FileMigration::default() };
     let failed = |path: &Path, error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot read {}", path.display())).caused_by(error)

@@ -48,7 +48,7 @@ pub const FINDS_OPERATOR: &[Right] = &[when("to tell whether an operator is runn
 pub const COMPARES_CLUSTER: &[Right] = &[
     always("list", "namespaces customresourcedefinitions"),
     always("list", "clusterroles clusterrolebindings"),
-    when("a definition is removed, which takes its objects along", "list", FLUX),
+    when("a CRD is deleted together with its objects", "list", FLUX),
 ];
 /// Rights to compare an installation with its expected state: objects of its namespace.
 pub const COMPARES_NAMESPACE: &[Right] = &[

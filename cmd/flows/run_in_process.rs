@@ -400,7 +400,7 @@ fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
 }
 
 const LOSE: &str = "lose this";
-const LOSE_CUSTOM_RESOURCES: &str = "delete these custom resources with their definitions";
+const LOSE_CUSTOM_RESOURCES: &str = "delete these custom resources with their CRDs";
 
 /// Refuses a dry run where [`reconcile_here`] would refuse the run for lack of agreement.
 ///
@@ -662,7 +662,7 @@ pub fn step_counts(count: impl Fn(Step) -> usize) -> String {
 /// Parses an instance that was read.
 pub fn instance_of(object: Value) -> Result<FluxInstance, CliError> {
     FluxInstance::from_object(object)
-        .map_err(|e| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e))
+        .map_err(|e| CliError::failed("cannot read the fields of the FluxInstance in the cluster").caused_by(&e))
 }
 
 /// Prints the result of a run.
@@ -684,7 +684,7 @@ async fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Ex
         session.shell.status(&format!("objects: {}", counts.join(", ")));
     }
     if !outcome.migrated.is_empty() {
-        let migrated = counted(outcome.migrated.len(), "definition");
+        let migrated = counted(outcome.migrated.len(), "CRD");
         session.shell.status(&format!("stored objects of {migrated} migrated to their newest version"));
     }
     let Some(failure) = &outcome.failure else {
@@ -761,7 +761,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             failed().hint("complete its deletion with `flux-operator uninstall instance --in-process`")
         }
         ReconcileError::StatusNotServed { .. } => {
-            failed().hint("restore the definition: delete it if no instance needs it; the next apply creates it again")
+            failed().hint("restore the CRD: delete it if no instance needs it; the next apply creates it again")
         }
         ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => {
             failed().hint("another process is changing it: check it, then repeat the command")

@@ -128,7 +128,7 @@ async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result
         return Ok(vec![]);
     };
     let target = upgrade::Target::of(&distribution, version)
-        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
+        .map_err(|e| CliError::failed("cannot read Flux's CRDs").caused_by(&e))?;
     let look = from_cluster::collect(&session.cluster, |snapshot| upgrade_group(snapshot, namespace, &target));
     let found = look.await.map_err(|error| cli_error(&error))?.value;
     let problem = |verdict| matches!(verdict, Verdict::Fail | Verdict::Warn);

@@ -34,14 +34,14 @@ pub struct Config {
     pub color: Option<Color>,
     /// Do the operator's work in this process where the cluster has no operator, as `--in-process` does.
     pub in_process: bool,
-    /// Contexts, `*` and `?` allowed, in which deleting and uninstalling wants the context's name, typed or with
+    /// Contexts, `*` and `?` allowed, in which deleting and uninstalling require the context's name, typed or with
     /// `--confirm-context`.
     #[schemars(with = "Vec<String>")]
     pub protected_contexts: Vec<Glob>,
     /// Names for several contexts, for `--contexts`: patterns as above, those with `!` before them exclude.
     #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub context_groups: BTreeMap<String, Vec<Glob>>,
-    /// Words of your own in place of a command: `ksf: get ks --ready-status False`. A command wins over an alias of the
+    /// Your own words for a command line: `ksf: get ks --ready-status False`. A command takes precedence over an alias of the
     /// same name.
     #[schemars(with = "BTreeMap<String, String>")]
     pub aliases: BTreeMap<String, Alias>,

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 /// The topics: word, description and page. `help topics` lists them.
 const TOPICS: [(&str, &str, &str); 4] = [
-    ("exit-codes", "How a command ends", EXIT_CODES),
+    ("exit-codes", "What each exit code means", EXIT_CODES),
     ("environment", "Variables that the program reads", ENVIRONMENT),
     ("output", "Output formats, filters and columns", OUTPUT),
     ("configuration", "The configuration file, with aliases", CONFIGURATION),
@@ -18,15 +18,15 @@ Exit codes
   1    failed; `plan` and `diff`: differences were found
   2    wrong usage; `plan` and `diff`: the comparison failed
   3    the object does not exist
-  4    the API or its definition is not installed: Flux is not in this cluster
-  5    denied: wrong credentials, or a right is missing
-  6    the API server cannot be reached, or the kubeconfig names none
-  7    the object reports a failure, or the time ran out
-  8    some of several clusters cannot be reached, and the others are well
+  4    the API or CRD is not installed: Flux is not in this cluster
+  5    denied: wrong credentials, or missing permissions
+  6    the API server cannot be reached, or the kubeconfig has no cluster
+  7    the object reports a failure, or the command timed out
+  8    some of several clusters cannot be reached; the others succeeded
   130  interrupted
 
-With -o json an error is one line of JSON on standard error, with the code and
-a category. `flux-operator explain CATEGORY` explains one.
+With -o json, an error is printed as one line of JSON on standard error, with
+its code and category. `flux-operator explain CATEGORY` explains a category.
 ";
 
 const ENVIRONMENT: &str = "\
@@ -35,57 +35,57 @@ Environment
   FLUX_OPERATOR_NAMESPACE           default of --namespace
   FLUX_OPERATOR_OUTPUT              default of --output
   FLUX_OPERATOR_TIMEOUT             default of --timeout
-  FLUX_OPERATOR_PROTECTED_CONTEXTS  contexts in which deleting needs the name of
-                                    the context, with commas between
+  FLUX_OPERATOR_PROTECTED_CONTEXTS  contexts, separated by commas, in which
+                                    deleting requires the context's name
   FLUX_OPERATOR_PAGER, PAGER        program for output that is longer than the
-                                    screen; an empty one, or cat, for none
+                                    screen; empty or `cat` disables it
   KUBECONFIG                        kubeconfig files, as for kubectl
   XDG_CONFIG_HOME                   folder of flux-operator/config.yaml
-  NO_COLOR                          no colour if it is not empty
-  TERM                              `dumb` ones get lines instead of a screen
+  NO_COLOR                          disables colour if it is not empty
+  TERM                              `dumb` prints lines instead of redrawing
   RUST_LOG                          log filter, which replaces -v
-  HTTPS_PROXY, HTTP_PROXY, NO_PROXY the proxy, as everywhere
-  DOCKER_CONFIG, REGISTRY_AUTH_FILE credentials of registries
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY the proxy, with the usual meaning
+  DOCKER_CONFIG, REGISTRY_AUTH_FILE credentials for registries
 
-A flag wins over a variable, a variable over the configuration file.
+A flag overrides a variable, and a variable overrides the configuration file.
 `flux-operator config view` shows the values in use and where they come from.
 ";
 
 const OUTPUT: &str = "\
 Output
 
-  -o table           what fits the terminal (default)
+  -o table           the columns that fit the terminal (default)
   -o wide            every column
-  -o name            KIND/NAME, a line each
+  -o name            KIND/NAME, one per line
   -o json, yaml      for programs; schemas are in docs/schemas
-  -o jsonl           an object per line
+  -o jsonl           one object per line
   -o jsonpath=T      as in kubectl: jsonpath='{.items[*].name}'
   -o custom-columns= as in kubectl: custom-columns=NAME:.metadata.name
 
-Lists have --sort-by, --filter COLUMN=VALUE, --ready-status, --no-headers and
--l LABELS. A command lists the formats that it supports in its own --help.
-Data goes to standard output, everything else to standard error. A pipe is
-never cut, coloured or asked.
+Lists support --sort-by, --filter COLUMN=VALUE, --ready-status, --no-headers and
+-l LABELS. The --help of each command lists the formats that it supports.
+Data goes to standard output, everything else to standard error. Output to a
+pipe is never truncated or coloured. Commands with piped input never prompt.
 ";
 
 const CONFIGURATION: &str = "\
 Configuration file
 
   $XDG_CONFIG_HOME/flux-operator/config.yaml
-  ~/.config/flux-operator/config.yaml         without that variable
+  ~/.config/flux-operator/config.yaml         if that variable is not set
 
   namespace: flux-system      # default of --namespace
   output: wide                # default of --output
   color: never                # default of --color
-  inProcess: true             # reconcile from here where no operator runs
-  protectedContexts: [prod-*] # deleting needs the name of the context
+  inProcess: true             # reconcile in this process if no operator runs
+  protectedContexts: [prod-*] # deleting requires the context's name
   contextGroups:              # names for --contexts
     live: [prod-*, '!prod-old']
-  aliases:                    # words of your own, in place of a command
+  aliases:                    # your own names for commands
     ksf: get ks --ready-status False
 
-An alias is replaced by its words, and what follows it is kept. A command of
-the program wins over an alias of the same name.
+An alias is replaced by its words, and the arguments after it are kept. A
+built-in command overrides an alias of the same name.
 `flux-operator config view` shows the values in use and where they come from.
 ";
 

@@ -16,9 +16,9 @@ mod resourceset;
 
 /// Apply a FluxInstance or a ResourceSet and wait until it is ready
 ///
-/// The object is applied server-side; a running operator then installs or changes Flux, or applies what a ResourceSet
-/// stands for. If no operator reconciles it, the command reports that at once. With --in-process the command does the
-/// operator's work: it creates the API definition and the namespace if they are missing, installs Flux, and writes the
+/// The object is applied server-side; a running operator then installs or changes Flux, or applies the objects of the
+/// ResourceSet. If no operator reconciles the object, the command reports that at once. With --in-process, the command
+/// does the operator's work: it creates the CRD and the namespace if they are missing, installs Flux, and writes the
 /// status of the object.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -31,7 +31,7 @@ mod resourceset;
     # From a pipe, with progress as JSON lines for a log\n  \
     flux-operator create instance --export | flux-operator apply -f - \\\n    \
     --progress json\n\n  \
-    # Exactly what was looked at before\n  \
+    # Apply exactly the saved plan\n  \
     flux-operator apply --plan flux.plan\n\n  \
     # A ResourceSet, without an operator in the cluster\n  \
     flux-operator apply resourceset -f apps.yaml --in-process"
@@ -45,10 +45,10 @@ pub struct Args {
     pub filename: Option<PathBuf>,
     /// Carry out the plan that `plan instance --out` saved, in this process
     ///
-    /// It does exactly what the plan says, and nothing if the cluster has changed since.
+    /// Applies exactly the changes of the plan, or nothing if the cluster has changed since.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "allow_unknown_minor", "verify_key", "strict", "dry_run"])]
     pub plan: Option<PathBuf>,
-    /// Take fields over that another manager set to other values
+    /// Take over fields that another manager set to other values
     #[arg(long)]
     pub force_conflicts: bool,
     #[command(flatten)]

@@ -48,7 +48,7 @@ pub struct ContentArgs {
     /// Folder or file with the manifests
     #[arg(short = 'f', long, value_name = "PATH", default_value = ".")]
     pub path: PathBuf,
-    /// Files to leave out, as in a .gitignore, separated by commas
+    /// Patterns of files to exclude, as in .gitignore, separated by commas
     #[arg(long, value_name = "PATTERN,…", default_value = IGNORED, value_delimiter = ',', hide_default_value = true)]
     pub ignore_paths: Vec<String>,
 }

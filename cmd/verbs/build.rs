@@ -17,20 +17,20 @@ mod resourceset;
 
 /// Build objects offline, exactly as a reconcile would apply them
 ///
-/// For a FluxInstance: controllers with pinned images, shards, patches and labels included. Needs a network only for a
-/// distribution in a registry. If the instance uses the reference operator's default artifact and it cannot be reached,
-/// the embedded distribution is built instead, with a warning. A manifest without a namespace is built for --namespace,
-/// else flux-system.
+/// For a FluxInstance: controllers with pinned images, shards, patches and labels included. Needs network access only
+/// for a distribution in a registry. If the instance uses the reference operator's default artifact and it cannot be
+/// reached, the embedded distribution is built instead, with a warning. A manifest without a namespace is built for
+/// --namespace, else flux-system.
 ///
-/// For a ResourceSet: templates rendered with every input set, without duplicates and objects that an annotation
-/// excludes. Inputs come from the manifest, from a list of input sets in a file, and from providers: of the type Static
-/// in another file, where the id is made of the name, and of every type with what they have exported to a cluster or a
-/// dump. Needs a cluster only with --live. Annotations such as copyFrom stay as they are.
+/// For a ResourceSet: templates rendered with every input set, without duplicates and without objects that an
+/// annotation excludes. Inputs come from the manifest, from a file with a list of input sets, and from providers: those
+/// of type Static in another file, with ids derived from their names, or those of every type with the inputs they
+/// exported in a cluster or a dump. Needs a cluster only with --live. Annotations such as copyFrom are kept unchanged.
 #[derive(clap::Args, Debug)]
 #[command(
     arg_required_else_help = true,
     after_help = "Examples:\n  \
-    # See what an instance stands for\n  \
+    # The objects of an instance\n  \
     flux-operator build instance -f flux.yaml\n\n  \
     # From a cluster, only the images\n  \
     kubectl get fluxinstance flux -n flux-system -o yaml |\\\n    \
@@ -42,7 +42,7 @@ mod resourceset;
     # A ResourceSet, and which template and inputs made each object\n  \
     flux-operator build resourceset -f apps.yaml\n  \
     flux-operator build rset -f apps.yaml --explain\n\n  \
-    # With other inputs than its own, or with those of providers in the cluster\n  \
+    # With inputs from a file, or from the providers in the cluster\n  \
     flux-operator build rset -f apps.yaml --inputs-from tenants.yaml\n  \
     flux-operator build rset -f apps.yaml --live"
 )]
@@ -50,14 +50,14 @@ pub struct Args {
     /// Kind of the object in the file: instance or resourceset [default: instance]
     #[arg(value_name = "KIND", value_parser = no_existing_file)]
     pub object: Vec<String>,
-    /// File with one such object among its documents; - for standard input
+    /// File that contains one such object; - reads standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file", required_unless_present = "object")]
     pub filename: Option<PathBuf>,
     /// Output: objects, their names, or the images that an instance runs
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Yaml)]
     pub output: Output,
-    /// Fail on what is a warning otherwise: patches without effect, images without digest, an artifact that cannot be
-    /// pulled, and the warnings of a ResourceSet
+    /// Treat warnings as errors: patches without effect, images without digest, an artifact that cannot be pulled, and
+    /// warnings about a ResourceSet
     #[arg(long)]
     pub strict: bool,
     #[command(flatten)]

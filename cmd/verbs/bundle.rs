@@ -31,40 +31,40 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Collect a support bundle without secrets
 ///
-/// Flux objects, definitions, workloads, pods, events, leases, quotas, nodes and
-/// logs of the namespaces Flux works in, with what status, why and check say.
-/// Every read takes the archive with --from. Secrets and ConfigMaps are names,
-/// keys, sizes and salted hashes; values of Secrets are masked wherever they
-/// stand, and what looks like a credential is. bundle.json in it lists what was
-/// masked and what could not be read. When not everything can be masked,
-/// nothing is written.
+/// Collects Flux objects, CRDs, workloads, pods, events, leases, quotas, nodes
+/// and logs of the namespaces Flux works in, and the output of status, why and
+/// check. Every command that reads a cluster accepts the archive with --from.
+/// Secrets and ConfigMaps are reduced to names, keys, sizes and salted hashes.
+/// Values of Secrets are masked wherever they appear, and so is text that looks
+/// like a credential. The bundle.json in the archive lists what was masked and
+/// what could not be read. If something cannot be masked, nothing is written.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # All of it, to a file named after the moment\n  \
+    # Everything, to a file named after the current time\n  \
     flux-operator bundle\n\n  \
-    # To this file, in at most 20 seconds\n  \
+    # To a given file, in at most 20 seconds\n  \
     flux-operator bundle -o incident.tar.gz --timeout 20s\n\n  \
-    # What the receiver does with it\n  \
+    # Read the bundle on another machine\n  \
     flux-operator why --from incident.tar.gz\n\n  \
-    # Take the secrets out of a dump that exists\n  \
+    # Remove the secrets from an existing dump\n  \
     flux-operator bundle --redact ./dump -o clean.tar.gz")]
 pub struct Args {
     /// File to write, or - for stdout [default: flux-bundle-TIME.tar.gz]
     #[arg(id = "archive", short = 'o', long = "output", value_name = "FILE")]
     pub archive: Option<PathBuf>,
-    /// Make it of a dump: a folder, a file, or - for stdin
+    /// Make the bundle from a dump: a folder, a file, or - for stdin
     #[arg(long, value_name = "DIR|FILE|-")]
     pub redact: Option<PathBuf>,
-    /// Megabytes of text at most, before compression
+    /// Maximum size of the text in megabytes, before compression
     #[arg(long, value_name = "MIB", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=2048))]
     pub max_size: u32,
-    /// Write it although secrets may be left in it
+    /// Write the bundle even if secrets may be left in it
     ///
-    /// That is so when Secrets cannot be read: their values are then not known,
-    /// and only what looks like a credential is masked.
+    /// Needed when Secrets cannot be read: their values are then unknown, and
+    /// only text that looks like a credential is masked.
     #[arg(long)]
     pub allow_unmasked: bool,
-    /// Last lines of each log
+    /// Number of lines from the end of each log
     #[arg(long, value_name = "LINES", default_value_t = 2000)]
     pub log_lines: u32,
     #[command(flatten)]

@@ -25,16 +25,16 @@ use flux_operator::k8s::rbac::Permission;
 
 /// Check the cluster and the installation
 ///
-/// Ends with 0 when no check failed (warnings are allowed), with 1 when one did,
-/// with 5 when you are not allowed to read what decides it, and with 4 when Flux is
-/// not installed.
-/// With --distribution also: can the instance be built from it?
+/// Exits with 0 when no check failed (warnings are allowed), 1 when a check
+/// failed, 5 when you are not allowed to read what decides the result, and 4
+/// when Flux is not installed. With --distribution, also checks that the
+/// instance can be built from it.
 #[derive(clap::Args, Debug)]
 #[command(mut_arg("output", without_names))]
 #[command(after_help = "Examples:\n  \
-    # Before an installation: API versions and rights\n  \
+    # Before an installation: API versions and permissions\n  \
     flux-operator check --pre\n\n  \
-    # Will the next artifact do?\n  \
+    # Can the instance be built from the next artifact?\n  \
     flux-operator check \\\n    \
     --distribution oci://registry.example.com/flux:next\n\n  \
     # Everything\n  \
@@ -47,21 +47,21 @@ use flux_operator::k8s::rbac::Permission;
     # One line for a chat\n  \
     flux-operator check --short")]
 pub struct Args {
-    /// Only what an installation needs beforehand
+    /// Check only the prerequisites of an installation
     #[arg(long)]
     pub pre: bool,
-    /// Print one line with the sums and the problems
+    /// Print one line with the totals and the problems
     #[arg(long)]
     pub short: bool,
-    /// Only the Flux API versions of manifests in a folder or file, as migrate
-    /// would change them
+    /// Check only the Flux API versions of manifests in a folder or file, as
+    /// migrate would change them
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
     pub filename: Option<PathBuf>,
     /// Extensions of manifests in a folder [default: .yaml, .yml, .json]
     #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',', requires = "filename")]
     pub extensions: Vec<String>,
-    /// Also what this version of Flux changes: flags and gates of controllers that
-    /// are gone, stricter substitution, the Kubernetes it needs
+    /// Also check what this version of Flux changes: removed flags and feature gates of controllers, stricter
+    /// substitution, the required Kubernetes version
     #[arg(long, value_name = "VERSION", conflicts_with = "pre")]
     pub to: Option<String>,
     #[command(flatten)]

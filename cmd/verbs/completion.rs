@@ -8,16 +8,16 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Print the completion script for a shell
 ///
-/// The script asks the binary itself for candidates, so it stays right when the
-/// binary is upgraded. Names come from the cluster if it answers in 300 ms; a
-/// line with --request-timeout waits for that long.
+/// The script asks the binary for candidates, so it remains correct when the
+/// binary is upgraded. Names come from the cluster if it answers within 300 ms,
+/// or within the --request-timeout of the line.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # bash, for this session\n  \
     source <(flux-operator completion bash)\n\n  \
-    # zsh, for good: a folder of its fpath, before compinit runs\n  \
+    # zsh, permanently: in a folder of its fpath, before compinit runs\n  \
     flux-operator completion zsh > \"${fpath[1]}/_flux-operator\"\n\n  \
-    # fish, for good\n  \
+    # fish, permanently\n  \
     flux-operator completion fish > ~/.config/fish/completions/flux-operator.fish")]
 pub struct Args {
     /// Shell to print the script for

@@ -18,9 +18,9 @@ pub enum Command {
 /// The output is YAML as in the configuration file, with the flag, variable or file of each value in a comment.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What is in use, and why\n  \
+    # The values in use, and where each comes from\n  \
     flux-operator config view\n\n  \
-    # What a line with these flags would use\n  \
+    # The values that a command with these flags would use\n  \
     flux-operator config view -n apps --context staging")]
 pub struct ConfigViewArgs {}
 

@@ -27,10 +27,10 @@ const SERVICE: &str = "Service";
 
 /// Run as the operator: reconcile the FluxInstance `flux` of one namespace
 ///
-/// Installs and upgrades Flux by the spec of the instance, retries failures, reconciles at intervals, reports events
-/// and metrics, and uninstalls Flux when the instance is deleted. Runs in a pod (`flux-operator install`), or anywhere
-/// with a kubeconfig. Of several operators, the one that holds lease/flux-operator works. SIGUSR1 writes its current
-/// state to the log.
+/// Installs and upgrades Flux according to the spec of the instance, retries failures, reconciles at intervals, reports
+/// events and metrics, and uninstalls Flux when the instance is deleted. Runs in a pod (`flux-operator install`), or
+/// anywhere with a kubeconfig. If several operators run, only the holder of lease/flux-operator reconciles. SIGUSR1
+/// writes the current state to the log.
 #[derive(clap::Args, Debug)]
 #[command(args = unserved_flags(), after_help = "Examples:\n  \
     # In a pod, with the rights of its service account\n  \
@@ -38,28 +38,28 @@ const SERVICE: &str = "Service";
     # On this machine, against the current context, to see what it does\n  \
     RUNTIME_NAMESPACE=flux-system flux-operator controller --log-encoding console")]
 pub struct Args {
-    /// Requests of one reconciliation in flight at a time, and ResourceSets that
-    /// are reconciled at a time
+    /// Concurrent requests of one reconciliation, and concurrent reconciliations of
+    /// ResourceSets
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrent: u16,
     /// How often the FluxReport is written when nothing changes
     #[arg(long, value_name = "DURATION", default_value = "5m", env = environment::REPORTING_INTERVAL)]
     pub reporting_interval: DurationArg,
-    /// Field manager whose fields are taken over in addition to the usual ones, repeatable
+    /// Additional field manager whose fields are taken over, repeatable
     #[arg(long, value_name = "NAME", env = environment::OVERRIDE_MANAGERS, value_delimiter = ',')]
     pub override_manager: Vec<String>,
-    /// Service account for ResourceSets that name none: with its rights in the
-    /// namespace of the set their objects are applied
+    /// Service account for ResourceSets that do not name one: their objects are
+    /// applied with its rights in the namespace of the set
     #[arg(long, value_name = "NAME", env = environment::DEFAULT_SERVICE_ACCOUNT)]
     pub default_service_account: Option<String>,
     /// How soon the dependencies of a ResourceSet are checked again
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     pub requeue_dependency: DurationArg,
-    /// Labels of ConfigMaps and Secrets whose changes make the ResourceSets run
-    /// that use them
+    /// Labels of ConfigMaps and Secrets whose changes trigger a reconciliation
+    /// of the ResourceSets that use them
     #[arg(long, value_name = "SELECTOR", default_value = "reconcile.fluxcd.io/watch=Enabled")]
     pub watch_configs_label_selector: String,
-    /// Pause after a failure; it doubles with each further one
+    /// Pause after a failure; it doubles with each further failure
     #[arg(long, value_name = "DURATION", default_value = "750ms")]
     pub min_retry_delay: DurationArg,
     /// Longest pause between two attempts
@@ -68,10 +68,10 @@ pub struct Args {
     /// Maximum change of intervals in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub interval_jitter_percentage: u8,
-    /// Address of /metrics; 0 for none
+    /// Address of /metrics; 0 disables it
     #[arg(long, value_name = "ADDRESS", default_value = ":8080", help_heading = SERVICE)]
     pub metrics_addr: Address,
-    /// Address of /healthz and /readyz; 0 for none
+    /// Address of /healthz and /readyz; 0 disables it
     #[arg(long, value_name = "ADDRESS", default_value = ":8081", help_heading = SERVICE)]
     pub health_addr: Address,
     /// Format of the log
@@ -80,21 +80,21 @@ pub struct Args {
     /// Level of the log
     #[arg(long, value_name = "LEVEL", default_value = "info", value_enum, help_heading = SERVICE)]
     pub log_level: Level,
-    /// Work only while holding the lease
+    /// Reconcile only while holding the lease
     #[arg(long, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true,
         action = clap::ArgAction::Set, value_name = "BOOL", help_heading = ELECTION)]
     pub enable_leader_election: bool,
-    /// Release the lease at the end, so that the next operator need not wait
+    /// Release the lease on exit, so that the next operator can start at once
     #[arg(long, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true,
         action = clap::ArgAction::Set, value_name = "BOOL", help_heading = ELECTION)]
     pub leader_election_release_on_cancel: bool,
-    /// Time after which others take over from a silent holder
+    /// Time without renewal after which another operator takes the lease
     #[arg(long, value_name = "DURATION", default_value = "35s", help_heading = ELECTION)]
     pub leader_election_lease_duration: DurationArg,
-    /// Time after which the holder stops working if it cannot renew the lease
+    /// Time after which a holder that cannot renew the lease stops reconciling
     #[arg(long, value_name = "DURATION", default_value = "30s", help_heading = ELECTION)]
     pub leader_election_renew_deadline: DurationArg,
-    /// Pause between attempts to take or renew it
+    /// Pause between attempts to acquire or renew the lease
     #[arg(long, value_name = "DURATION", default_value = "5s", help_heading = ELECTION)]
     pub leader_election_retry_period: DurationArg,
     /// Public key, a mounted file in a pod, that must verify a signature of

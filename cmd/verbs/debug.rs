@@ -24,8 +24,8 @@ use flux_operator::format::harmless::on_one_line;
 
 /// Show effective Helm values, substitution variables and inputs
 ///
-/// The values that Helm gets, the variables of the substitution and the inputs of templates, each with its source;
-/// conditions; history. Values from Secrets are masked unless --reveal is given.
+/// Shows the values passed to Helm, the substitution variables or the template inputs, each with its source; or the
+/// conditions or the history. Values from Secrets are masked unless --reveal is given.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", |flag| without_names(flag).help("Format: table, wide, json, jsonl, yaml or jsonpath=TEMPLATE")),
@@ -35,7 +35,7 @@ use flux_operator::format::harmless::on_one_line;
     flux-operator -n apps debug hr podinfo --values\n\n  \
     # Where each value comes from\n  \
     flux-operator -n apps debug hr podinfo --values -o wide\n\n  \
-    # The variables of a Kustomization, those of Secrets too\n  \
+    # The variables of a Kustomization, including those from Secrets\n  \
     flux-operator -n apps debug ks podinfo --vars --reveal\n\n  \
     # The input sets of a ResourceSet, and where each comes from\n  \
     flux-operator -n apps debug rset web --inputs\n\n  \
@@ -44,13 +44,13 @@ use flux_operator::format::harmless::on_one_line;
     flux-operator -n apps debug hr podinfo --history"
 )]
 pub struct Args {
-    /// HelmRelease, Kustomization, ResourceSet or provider of inputs, as KIND/NAME or KIND NAME
+    /// HelmRelease, Kustomization, ResourceSet or input provider, as KIND/NAME or KIND NAME
     #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
     pub resource: Vec<String>,
-    /// The values of a HelmRelease, merged as Helm gets them
+    /// The values of a HelmRelease, merged as passed to Helm
     #[arg(long, alias = "show-values")]
     pub values: bool,
-    /// The variables of a Kustomization's substitution
+    /// The substitution variables of a Kustomization
     #[arg(long, alias = "show-vars")]
     pub vars: bool,
     /// The input sets of a ResourceSet or a ResourceSetInputProvider

@@ -13,19 +13,19 @@ use crate::terminal::{CliError, Exit, Shell};
 mod instance;
 mod resource;
 
-/// Delete objects, after showing what is deleted with them
+/// Delete objects, after showing what else is deleted with them
 ///
-/// A Kustomization prunes the objects it applied, a HelmRelease uninstalls its release. The command lists all of that
-/// first and asks; a script needs --yes.
+/// A deleted Kustomization prunes the objects it applied, and a deleted HelmRelease uninstalls its release. The command
+/// first lists all of these objects and asks for confirmation; scripts need --yes.
 ///
-/// A ResourceSet deletes the objects it applied, and the operator uninstalls Flux with its instance, unless they are
-/// suspended. What Flux has deployed keeps running. Without a running operator --in-process does that here.
+/// Deleting a ResourceSet deletes the objects it applied, and deleting an instance uninstalls Flux, unless they are
+/// suspended. Workloads that Flux deployed keep running. Without a running operator, --in-process does this work here.
 #[derive(clap::Args, Debug)]
 #[command(
     arg_required_else_help = true,
     mut_arg("resources", unless_in_file),
     after_help = "Examples:\n  \
-    # What would go, and nothing else\n  \
+    # Only show what would be deleted\n  \
     flux-operator -n apps delete ks/podinfo --dry-run\n\n  \
     # In a script\n  \
     flux-operator -n apps delete ks/podinfo gitrepo/podinfo --yes\n\n  \
@@ -33,9 +33,9 @@ mod resource;
     flux-operator -n flux-system delete instance flux\n\n  \
     # Delete the instance and keep Flux running\n  \
     flux-operator -n flux-system delete instance flux --with-suspend --yes\n\n  \
-    # The instance of this file\n  \
+    # The instance in a file\n  \
     flux-operator delete -f flux.yaml\n\n  \
-    # Keep what the ResourceSet applied\n  \
+    # Keep the objects that the ResourceSet applied\n  \
     flux-operator -n apps delete rset/previews --with-suspend\n\n  \
     # A ResourceSet with its objects, without an operator in the cluster\n  \
     flux-operator -n apps delete rset/previews --in-process"
@@ -46,7 +46,7 @@ pub struct Args {
     /// File with an instance; - reads standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, alias = "file", value_name = "FILE", conflicts_with_all = ["all", "selector"])]
     pub filename: Option<PathBuf>,
-    /// Suspend the objects first, so that what they applied stays in the cluster
+    /// Suspend the objects first, so that the objects they applied are kept
     #[arg(long)]
     pub with_suspend: bool,
     #[command(flatten)]

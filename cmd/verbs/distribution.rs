@@ -63,16 +63,16 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
 /// Selects the images of a mirror.
 #[derive(clap::Args, Clone, Debug)]
 struct ImageArgs {
-    /// Version or range; its newest version is taken
+    /// Version, or range whose newest version is used
     #[arg(long, value_name = "RANGE", default_value = "2.x")]
     version: VersionRange,
     /// Registry the images come from
     #[arg(long, value_name = "REGISTRY", default_value = "ghcr.io/fluxcd")]
     registry: String,
-    /// Build of the images [default: the registry's own]
+    /// Variant of the images [default: that of the registry]
     #[arg(long, value_name = "VARIANT", value_parser = variants())]
     variant: Option<String>,
-    /// Controllers to take [default: all]
+    /// Controllers to include [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     components: Vec<Component>,
     #[command(flatten)]
@@ -279,7 +279,7 @@ struct ListArgs {
     /// Sort by a column, or by a JSONPath such as .tag
     #[arg(long, value_name = "COLUMN", help_heading = output_format::OUTPUT)]
     sort_by: Option<String>,
-    /// Keep rows whose column has (=) or has not (!=) a value, repeatable
+    /// Keep rows whose column has (=) or does not have (!=) a value, repeatable
     #[arg(long, value_name = "COLUMN=VALUE", help_heading = output_format::OUTPUT)]
     filter: Vec<ColumnFilter>,
 }

@@ -19,14 +19,15 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show what happened to Flux objects, oldest first
 ///
-/// With KIND/NAME also the events of the source it refers to, wherever that is.
+/// With KIND/NAME, also shows the events of the object's source, in any
+/// namespace.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Everything about Flux in the namespace\n  \
     flux-operator -n flux-system events\n\n  \
     # One object and its source, warnings only\n  \
     flux-operator -n apps events kustomization/podinfo --types Warning\n\n  \
-    # What happened lately, anywhere\n  \
+    # Recent events in all namespaces\n  \
     flux-operator events -A --since 10m\n\n  \
     # Follow all namespaces\n  \
     flux-operator events -A -w")]
@@ -34,14 +35,14 @@ pub struct Args {
     /// KIND, KIND NAME… or KIND/NAME… [default: all Flux kinds]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resource: Vec<String>,
-    /// The same as the argument, in flux's spelling
+    /// Same as the argument, for compatibility with flux
     #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true, add = crate::args::complete::resources())]
     pub for_resource: Option<String>,
-    /// Keep events of these types: Normal, Warning
+    /// Only events of these types: Normal, Warning
     #[arg(long, value_name = "TYPE", value_delimiter = ',', ignore_case = true, value_parser = ["Normal", "Warning"])]
     pub types: Vec<String>,
-    /// Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
-    /// 2026-11-22T08:00:00Z
+    /// Only events since this time: 10m, 2h, 3d, or a UTC time like 18:00,
+    /// 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<PointInTime>,
     /// Show events of all namespaces

@@ -33,7 +33,7 @@ const WIDTH: usize = 80;
 /// Explain a kind, one of its fields, or a cause of `why`
 ///
 /// Knows FluxInstance, the kinds of the newest Flux inside this program, and every
-/// cause that `why` names: its meaning, its origin, its neighbours, and the
+/// cause that `why` names: its meaning, its origin, its similar causes, and the
 /// commands that mend it. `causes` lists the causes, `refusals` the categories of
 /// errors. Lists and maps need no step of their own in the path of a field.
 #[derive(clap::Args, Debug)]
@@ -160,7 +160,7 @@ fn cause_answer(args: &Args, width: usize) -> Result<Option<String>, CliError> {
     };
     if args.recursive || args.api_version.is_some() {
         return Err(CliError::usage(format!(
-            "--recursive and --api-version are about fields, and {} is a cause",
+            "--recursive and --api-version apply to fields, but {} is a cause",
             args.text()
         )));
     }
@@ -186,7 +186,7 @@ fn cause_text(text: &CauseText, width: usize) -> String {
     let title = wrapped(&format!("{}: {}", text.cause, text.title), width, usize::MAX);
     let mut page = format!("{}\n", title.join("\n"));
     for (heading, words) in
-        [("MEANING", text.meaning), ("HOW IT COMES ABOUT", text.origin), ("NEIGHBOURS", text.neighbours)]
+        [("MEANING", text.meaning), ("WHY IT HAPPENS", text.origin), ("SIMILAR CAUSES", text.neighbours)]
     {
         page.push_str(&format!("\n{heading}\n{}", paragraph(words)));
     }
@@ -228,7 +228,7 @@ pub fn definition(kind: &FluxKind) -> Result<Value, CliError> {
     if let Some(own) = crd::all().into_iter().find(|own| own["spec"]["names"]["kind"] == kind.kind) {
         return Ok(own);
     }
-    let missing = || CliError::failed(format!("this program has no schema of {}", kind.kind));
+    let missing = || CliError::failed(format!("this program has no schema for {}", kind.kind));
     let found = flux_definition(kind).map_err(|e| missing().caused_by(&e))?;
     found.ok_or_else(|| missing().hint(format!("ask the cluster: kubectl explain {}.{}", kind.plural, kind.group)))
 }
@@ -254,7 +254,7 @@ fn unknown(error: &ExplainError, kind: &FluxKind) -> CliError {
     let failure = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => return report.hint(format!("did you mean {near}?")),
         None if known.is_empty() => report.hint("it has no fields"),
-        None => report.hint(format!("fields are {}", known.join(", "))),
+        None => report.hint(format!("the fields are {}", known.join(", "))),
     };
     if parent != kind.kind {
         return failure;
@@ -262,6 +262,6 @@ fn unknown(error: &ExplainError, kind: &FluxKind) -> CliError {
     // In other verbs the name of an object follows the kind.
     let word = kind.kind.to_lowercase();
     failure.hint(format!(
-        "a field is written with its path, as in `flux-operator explain {word}.spec`; `flux-operator get {word} {name}` shows an object"
+        "write a field with its path, as in `flux-operator explain {word}.spec`; `flux-operator get {word} {name}` shows an object"
     ))
 }

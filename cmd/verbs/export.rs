@@ -14,10 +14,9 @@ use crate::terminal::{CliError, Exit, Shell};
 
 mod report;
 
-/// Print objects without what the cluster added
+/// Print objects without the fields that the cluster added
 ///
-/// Several objects come as a stream of YAML documents, or as a List in JSON. A kind
-/// alone means all of its objects.
+/// Prints several objects as a stream of YAML documents, or as a List in JSON. A kind alone means all of its objects.
 #[derive(clap::Args, Debug)]
 #[command(
     arg_required_else_help = true,

@@ -19,11 +19,11 @@ mod inventory;
 mod resources;
 mod suspended;
 
-/// Show lists: Flux objects of all kinds or of some, components, history, inventory, inputs
+/// List Flux objects, components, history, inventory, inputs or suspended objects
 ///
-/// Kinds are written as with kubectl: `get ks`, `get hr podinfo`, `get gitrepo -A`, `get ks,hr`, or all of them with
-/// `get all`; `explain KIND` shows the fields of one. SINCE is the time since readiness changed last. Of instances
-/// VERSION is the Flux version that runs, RESOURCES the objects it consists of.
+/// Write kinds as in kubectl: `get ks`, `get hr podinfo`, `get gitrepo -A`, `get ks,hr`, or `get all` for all kinds;
+/// `explain KIND` shows the fields of a kind. SINCE is the time since readiness last changed. For instances, VERSION is
+/// the running Flux version, and RESOURCES is the number of objects that Flux consists of.
 #[derive(clap::Args, Debug)]
 #[command(
     arg_required_else_help = true,
@@ -33,14 +33,14 @@ mod suspended;
     flux-operator -n apps get ks podinfo\n\n  \
     # Every instance with its revision and registry\n  \
     flux-operator get instance -A -o wide\n\n  \
-    # What fails anywhere\n  \
+    # Failing objects in all namespaces\n  \
     flux-operator get all -A --ready-status False\n\n  \
     # Two kinds, by label\n  \
     flux-operator get gitrepo,ks -A -l team=web\n\n  \
     # Objects by name\n  \
     flux-operator -n apps get ks/podinfo hr/podinfo -o yaml\n\n  \
     # Kinds: ks, hr, gitrepo, ocirepo, helmrepo, hc, bucket, ag, ea, alert,\n  \
-    # provider, receiver, rset, rsip, imgrepo, imgpol, iua, or their whole names\n  \
+    # provider, receiver, rset, rsip, imgrepo, imgpol, iua, or full names\n  \
     flux-operator get gitrepo,hr --ready-status False"
 )]
 pub struct Args {

@@ -12,17 +12,17 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the consequences of deleting an object
 ///
-/// Objects that would be pruned or uninstalled, through everything that it applied: volumes, load balancers, namespaces
-/// and definitions first; protected objects that would be kept; objects that depend on it.
+/// Shows the objects that would be pruned or uninstalled, including those applied indirectly (volumes, load balancers,
+/// namespaces and CRDs first), protected objects that would be kept, and objects that depend on the deleted object.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", with_wide),
     after_help = "Examples:\n  \
-    # Before a Kustomization goes\n  \
+    # Before deleting a Kustomization\n  \
     flux-operator -n apps impact kustomization/podinfo\n\n  \
     # Every object by name\n  \
     flux-operator -n apps impact hr podinfo -o wide\n\n  \
-    # The volumes alone\n  \
+    # Only the volumes\n  \
     flux-operator -n apps impact ks/podinfo \\\n    \
     -o jsonpath='{.deleted[?(@.concern==\"volume\")].object.name}'"
 )]

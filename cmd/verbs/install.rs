@@ -33,18 +33,18 @@ const INSTANCE: &str = "Instance options";
 
 /// Install or upgrade the operator
 ///
-/// Applies the definitions, the rights, the Deployment and the Service of the operator, and waits for a ready pod.
-/// Repeating it changes nothing; another version or other flags are an upgrade in place. With -f, or with the flags of
-/// an instance, it also applies a FluxInstance and waits for it.
+/// Applies the CRDs, RBAC objects, Deployment and Service of the operator, and waits for a ready pod. Running the
+/// command again changes nothing; with another version or other flags, it upgrades the operator in place. With -f, or
+/// with the flags of an instance, it also applies a FluxInstance and waits for it.
 ///
 /// No images of this program are published yet: build one with deploy/Dockerfile and name it with --image.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would change?\n  \
     flux-operator install --image registry.example.com/flux-operator:v1 --dry-run\n\n  \
-    # The operator and a Flux that follows 2.x\n  \
+    # The operator and an instance that follows Flux 2.x\n  \
     flux-operator install --image registry.example.com/flux-operator:v1 --instance\n\n  \
-    # With an instance and the secret it syncs with\n  \
+    # With an instance and the secret for its sync\n  \
     flux-operator create secret basic-auth git --username flux --export \\\n    \
     > secret.yaml\n  \
     flux-operator install --image registry.example.com/flux-operator:v1 \\\n    \
@@ -56,15 +56,15 @@ pub struct Args {
     /// Image of the operator; there is no default until images are published
     #[arg(long, value_name = "IMAGE", help_heading = OPERATOR)]
     pub image: Option<String>,
-    /// Secret that the operator's pods pull their image with, repeatable
+    /// Image pull secret of the operator's pods, repeatable
     #[arg(long, value_name = "NAME", help_heading = OPERATOR, add = crate::args::complete::secrets())]
     pub pull_secret: Vec<String>,
-    /// Number of pods; one works, the others are ready to take over
+    /// Number of pods; one is active, the others are on standby
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10), help_heading = OPERATOR)]
     pub replicas: u32,
-    /// Bind the operator to cluster-admin instead of to the smallest role
+    /// Bind the operator to cluster-admin instead of the smallest role
     ///
-    /// Needed where patches of an instance rename roles or add rules to them.
+    /// Needed if patches of an instance rename roles or add rules to them.
     #[arg(long, help_heading = OPERATOR)]
     pub cluster_admin: bool,
     /// Argument for the operator, repeatable: --operator-arg=--log-level=debug
@@ -75,11 +75,11 @@ pub struct Args {
     /// input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE|URL", alias = "file", conflicts_with = "instance", help_heading = INSTANCE)]
     pub filename: Option<PathBuf>,
-    /// Apply an instance described by the flags below; any of them has the same effect
+    /// Apply an instance built from the flags below; implied by each of them
     #[arg(long, help_heading = INSTANCE)]
     pub instance: bool,
     /// File with Secrets to apply before the instance, repeatable; - reads
-    /// standard input, where `create secret --export` may write
+    /// standard input, such as the output of `create secret --export`
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = INSTANCE)]
     pub secret: Vec<PathBuf>,
     #[command(flatten)]

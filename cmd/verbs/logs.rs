@@ -27,10 +27,10 @@ use crate::session::read_source::{FromArgs, MissingNames, Source, within};
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::on_one_line;
 
-/// Show the logs of Flux's controllers as one, in the order of time
+/// Show the merged logs of Flux's controllers in chronological order
 ///
-/// All controllers of the cluster, or the lines about one object. With --follow, a restarted or replaced pod continues
-/// in the same stream.
+/// Shows the logs of all controllers in the cluster, or only the lines about one object. With --follow, the logs of a
+/// restarted or replaced pod continue in the same stream.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The last hour of all controllers\n  \
@@ -41,16 +41,16 @@ use flux_operator::format::harmless::on_one_line;
     flux-operator logs --controller helm --level error --follow\n\n  \
     # The same controller as a Deployment, as in kubectl\n  \
     flux-operator logs deploy/helm-controller\n\n  \
-    # The controllers' own JSON, one object a line\n  \
+    # The controllers' original JSON, one object per line\n  \
     flux-operator -n apps logs hr podinfo --tail 100 -o json")]
 pub struct Args {
     /// Flux objects as KIND/NAME… or KIND NAME… [default: all lines]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resource: Vec<String>,
-    /// Only lines since this time: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
+    /// Only lines since this time: 10m, 2h, 3d, or a UTC time like 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<PointInTime>,
-    /// Only the last lines
+    /// Only this number of lines from the end
     #[arg(long, value_name = "LINES")]
     pub tail: Option<usize>,
     /// Minimum severity of lines
@@ -62,7 +62,7 @@ pub struct Args {
     /// Continue with new lines until Ctrl-C
     #[arg(short, long)]
     pub follow: bool,
-    /// Readable lines, or the controllers' own JSON
+    /// Readable lines, or the controllers' original JSON
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub output: LogFormat,
     #[command(flatten)]

@@ -21,11 +21,11 @@ pub enum Command {
 
 /// Rewrite deprecated API versions of Flux in files
 ///
-/// The files are edited in place: comments, layout, owner, permissions and links are kept. Texts of patches and the
-/// versions of their targets are edited, too. A line is printed for every change as soon as it is made. Fields that the
-/// new version does not have, and versions that cannot be edited, are reported and not changed. Hidden folders are not
-/// read, and links out of the folder not followed. Ends with 1 when a dry run would change something, or when something
-/// has to be changed by hand.
+/// The files are edited in place: comments, layout, owner, permissions and links are kept. The text of patches and the
+/// versions of their targets are edited, too. Prints a line for every change as soon as it is made. Fields that the new
+/// version does not have, and versions that cannot be edited, are reported but not changed. Hidden folders are not
+/// read, and links that leave the folder are not followed. Exits with 1 when a dry run would change something, or when
+/// something has to be changed by hand.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", without_names),
@@ -34,7 +34,7 @@ pub enum Command {
     after_help = "Examples:\n  \
     # What would change, for a pipeline\n  \
     flux-operator migrate -f ./clusters --dry-run\n\n  \
-    # To what Flux 2.8 stores\n  \
+    # To the API versions that Flux 2.8 stores\n  \
     flux-operator migrate -f ./apps/web.yaml --to 2.8 --dry-run\n\n  \
     # Templates as well\n  \
     flux-operator migrate -f ./apps -e .yaml,.yml,.tpl\n\n  \
@@ -45,7 +45,7 @@ pub struct Args {
     /// Folder or file to rewrite; - reads standard input and prints the text
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", visible_alias = "path", required = true)]
     pub filename: Option<PathBuf>,
-    /// Flux version whose API versions are wanted [default: the newest]
+    /// Flux version whose API versions to use [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub to: Option<String>,
     /// Extensions of manifests in a folder [default: .yaml, .yml, .json]

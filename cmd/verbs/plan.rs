@@ -17,28 +17,29 @@ mod resourceset;
 
 /// Show what an apply would change
 ///
-/// Every object is sent to the API server as a dry run and compared with the live one: created objects, changed fields
-/// and who set them, restarts, pruned objects. A change of Flux's version begins with one screen, as in `upgrade`;
-/// --diff and -o wide show its objects. For a suspended object it shows what would happen after a resume.
+/// Sends every object to the API server as a dry run and compares the result with the live object. Shows created
+/// objects, changed fields and who set them, restarts, and pruned objects. A change of the Flux version begins with one
+/// screen, as in `upgrade`; --diff and -o wide show its objects. For a suspended object, shows what would happen after
+/// a resume.
 ///
-/// The templates of a ResourceSet are rendered with the inputs that its providers export now, and objects stand below
-/// the input set that makes them.
+/// The templates of a ResourceSet are rendered with the inputs that its providers export now, and objects are listed
+/// below the input set that makes them.
 ///
-/// Ends with 0 when nothing differs, with 1 when something does, and with 2 or more when the comparison fails.
+/// Exits with 0 when nothing differs, 1 when something differs, and 2 or more when the comparison fails.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would this file change?\n  \
     flux-operator plan -f flux.yaml\n\n  \
     # Has anything drifted? With unified diffs\n  \
     flux-operator -n flux-system diff instance flux --diff\n\n  \
-    # Look first, then do exactly that\n  \
+    # Save a plan, then apply exactly this plan\n  \
     flux-operator plan instance -f flux.yaml --out flux.plan\n  \
     flux-operator apply instance --plan flux.plan\n\n  \
-    # A ResourceSet of a file, and one of the cluster\n  \
+    # A ResourceSet in a file, and one in the cluster\n  \
     flux-operator plan resourceset -f apps.yaml\n  \
     flux-operator -n apps plan rset web --diff")]
 pub struct Args {
-    /// An object in the cluster, KIND/NAME or KIND NAME, or the kind of the one in the file [default: instance flux]
+    /// Object in the cluster as KIND/NAME or KIND NAME, or kind of the object in the file [default: instance flux]
     #[arg(value_name = "OBJECT", value_parser = no_file, add = crate::args::complete::instances())]
     pub object: Vec<String>,
     /// File with the object; - reads standard input

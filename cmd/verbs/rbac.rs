@@ -21,12 +21,11 @@ use crate::session::connect::context_namespace;
 use crate::terminal::usage::as_error;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Print the Role or ClusterRole under which a command line works
+/// Print the Role or ClusterRole that a command line needs
 ///
-/// The rights are those of the command and of the objects that it names; the
-/// cluster is not asked. Rights that a run uses only under a condition are printed
-/// as well, with the condition as a comment.
-/// With --user, --group or --service-account the bindings are printed too.
+/// Determines the rights from the command and the objects that it names, without contacting the cluster. Rights that a
+/// run uses only under a condition are printed as well, with the condition as a comment. With --user, --group or
+/// --service-account, also prints the bindings.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The rights to operate one team's Kustomizations\n  \

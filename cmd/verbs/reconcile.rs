@@ -19,20 +19,20 @@ mod resourceset;
 
 /// Reconcile now
 ///
-/// Waits until the controller has handled the request and the object is ready. For
-/// the operator's own kinds --in-process does the work here. Without objects it is
-/// about the instance.
+/// Waits until the controller has handled the request and the object is ready.
+/// For the operator's own kinds, --in-process does the work here. Without
+/// objects, reconciles the instance.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("resources", optional),
     after_help = "Examples:\n  \
-    # Fetch the source first, then apply what is new\n  \
+    # Fetch the source first, then apply its new revision\n  \
     flux-operator -n apps reconcile ks podinfo --with-source\n\n  \
     # Several objects of different kinds, by their short names\n  \
     flux-operator -n apps reconcile gitrepo/podinfo ks/podinfo\n\n  \
     # Everything that is not suspended, in all namespaces\n  \
     flux-operator reconcile hr --all -A\n\n  \
-    # Run the upgrade of a Helm release again although nothing changed\n  \
+    # Run the upgrade of a Helm release again even if nothing changed\n  \
     flux-operator -n apps reconcile hr/podinfo --force\n\n  \
     # The instance; also migrate Flux resources to their latest API version\n  \
     flux-operator -n flux-system reconcile instance flux --force\n\n  \
@@ -47,8 +47,9 @@ pub struct Args {
     pub command: Option<Command>,
     #[command(flatten)]
     pub resources: ResourceArgs,
-    /// Also request what the kind does only when forced; for an instance the
-    /// migration of all Flux resources to their latest API version
+    /// Also request actions that the kind performs only when forced; for an
+    /// instance, the migration of all Flux resources to their latest API
+    /// version
     #[arg(long)]
     pub force: bool,
     /// First reconcile the source of each object, and wait for it

@@ -21,17 +21,17 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Write a self-contained HTML report
 ///
-/// A self-contained HTML file: status, causes, resources by kind, history, events, components, the inventory with its
-/// drift, and the tree. It works from disk, is readable in light and dark, and prints. Text that looks like a
-/// credential is masked; `report --from BUNDLE` knows the values of Secrets as well.
+/// The file shows status, causes, resources by kind, history, events, components, the inventory with its drift, and the
+/// tree. It opens from disk, supports light and dark mode, and can be printed. Text that looks like a credential is
+/// masked; with `report --from BUNDLE`, the values of Secrets are masked as well.
 #[derive(clap::Args, Debug)]
 #[command(mut_arg("output", without_names))]
 #[command(after_help = "Examples:\n  \
-    # The page of an incident\n  \
+    # A report of an incident\n  \
     flux-operator report incident.html\n\n  \
-    # From a bundle, without its secrets\n  \
+    # From a bundle, with secrets masked\n  \
     flux-operator report incident.html --from flux-bundle.tar.gz\n\n  \
-    # All that is on the page, for scripts\n  \
+    # The content of the report, for scripts\n  \
     flux-operator report -o json")]
 pub struct Args {
     /// File to write; - is standard output

@@ -15,11 +15,11 @@ mod overdue;
 
 /// Resume reconciliation
 ///
-/// Asks for a reconciliation in the same request and waits for its outcome. For an
-/// instance --in-process does the operator's work here.
+/// Requests a reconciliation in the same API call and waits for its outcome. For an instance, --in-process does the
+/// operator's work here.
 ///
-/// With --overdue every object whose planned end of suspension has passed is
-/// resumed, or those of the kinds that are named. The times are those of
+/// With --overdue, resumes every object whose planned end of suspension has
+/// passed, or only the objects of the given kinds. The planned ends come from
 /// `suspend --until`; `get suspended` shows them.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -30,7 +30,7 @@ mod overdue;
     flux-operator -n apps resume kustomization podinfo\n\n  \
     # Several objects, without waiting\n  \
     flux-operator -n apps resume gitrepo/podinfo hr/podinfo --wait=false\n\n  \
-    # Everything whose suspension is over, in all namespaces\n  \
+    # Everything whose planned end has passed, in all namespaces\n  \
     flux-operator resume --overdue -A\n\n  \
     # Resume the instance without an operator in the cluster\n  \
     flux-operator -n flux-system resume instance --in-process"
@@ -38,7 +38,7 @@ mod overdue;
 pub struct Args {
     #[command(flatten)]
     pub resources: ResourceArgs,
-    /// Objects whose planned end of suspension has passed; -A for all namespaces
+    /// Resume objects whose planned end has passed; -A for all namespaces
     #[arg(long, conflicts_with_all = ["all", "selector", "in_process"])]
     pub overdue: bool,
     #[command(flatten)]

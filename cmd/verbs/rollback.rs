@@ -19,15 +19,15 @@ use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Go back to a revision of Flux that was ready before
+/// Roll back Flux to a revision that was ready before
 ///
-/// The instance gets the spec from which this revision was built: the exact version instead of a range, and the patches
-/// of that time. The changes are shown first. The last five revisions that became ready are kept; `get history` lists
-/// them. Flux does not migrate stored objects backwards: an older minor version is refused if its definitions lack a
-/// version at which objects are stored, and fields that it lacks are named before.
+/// Restores the spec from which that revision was built: the exact version instead of a range, and the patches of that
+/// time. Shows the changes first. The last five revisions that became ready are kept; `get history` lists them. Flux
+/// does not migrate stored objects backwards: an older minor version is refused if its CRDs lack a version at which
+/// objects are stored. Fields that the older version lacks are listed before the rollback.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # Back to what was ready before\n  \
+    # Back to the previous ready revision\n  \
     flux-operator rollback instance\n\n  \
     # Back to one of the revisions of `get history`, without asking\n  \
     flux-operator rollback instance --to v2.8.8 --yes\n\n  \
@@ -36,7 +36,7 @@ use crate::terminal::{CliError, Exit, Shell};
 pub struct Args {
     #[command(flatten)]
     pub instance: InstanceNameArgs,
-    /// Revision, version, or beginning of a digest to go back to
+    /// Revision, version, or beginning of a digest to roll back to
     #[arg(long, value_name = "REVISION")]
     pub to: Option<String>,
     #[command(flatten)]

@@ -15,9 +15,10 @@ use flux_operator::inspect::read::snapshot::Snapshot;
 
 /// Count Flux objects by kind: running, failing, suspended, storage
 ///
-/// Counted live in all namespaces, or in the one of -n; no report is needed.
-/// RUNNING is all that is not suspended: READY, FAILING, IN PROGRESS and NOT
-/// STARTED together, as `why` and `status` judge them.
+/// Counts live objects in all namespaces, or in the namespace of -n, without a
+/// FluxReport. RUNNING counts all objects that are not suspended: the sum of
+/// READY, FAILING, IN PROGRESS and NOT STARTED, by the same rules as `why` and
+/// `status`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The whole cluster\n  \

@@ -32,17 +32,17 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the whole installation on one screen
 ///
-/// Versions, operator, instance, controllers, sync, Flux objects by kind, drift and
-/// the oldest failures, with the command to run next. Ends with 0 when nothing
-/// fails, with 7 when something does, with 5 when you are not allowed to read what
-/// decides it, and with 4 when Flux is not installed.
+/// Shows versions, operator, instance, controllers, sync, Flux objects by kind,
+/// drift and the oldest failures, with the command to run next. Exits with 0
+/// when nothing fails, 7 when something fails, 5 when you are not allowed to
+/// read what decides the result, and 4 when Flux is not installed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The first look of the day\n  \
     flux-operator status\n\n  \
-    # Until Ctrl-C, redrawn when something changes\n  \
+    # Watch until Ctrl-C, redrawn on every change\n  \
     flux-operator status --watch\n\n  \
-    # Whether all is well, for scripts\n  \
+    # Whether everything is healthy, for scripts\n  \
     flux-operator status -o jsonpath='{.well}'\n\n  \
     # From a dump somebody sent\n  \
     flux-operator status --from ./dump")]

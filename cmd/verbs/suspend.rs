@@ -10,9 +10,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Suspend reconciliation
 ///
-/// The objects stay as they are until they are resumed: their controller does not
-/// look at them. The operator no longer changes Flux while its instance is suspended,
-/// and deleting a suspended instance keeps Flux in the cluster.
+/// Controllers do not reconcile the objects until they are resumed. While an instance is suspended, the operator does
+/// not change Flux, and deleting the instance keeps Flux in the cluster.
 #[derive(clap::Args, Debug)]
 #[command(
     arg_required_else_help = true,
@@ -21,7 +20,7 @@ use crate::terminal::{CliError, Exit, Shell};
     flux-operator -n apps suspend kustomization podinfo\n\n  \
     # Freeze the Flux installation during an incident\n  \
     flux-operator -n flux-system suspend instance flux\n\n  \
-    # Say why, and when it should be over\n  \
+    # Record the reason and the planned end\n  \
     flux-operator -n apps suspend ks podinfo --reason 'migration' --until 2h\n\n  \
     # Several objects of different kinds at once\n  \
     flux-operator -n apps suspend gitrepo/podinfo hr/podinfo\n\n  \

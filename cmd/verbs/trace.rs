@@ -19,21 +19,21 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show what manages an object and where its content comes from
 ///
-/// Works for every kind the cluster knows: it follows the owners up to the Flux object that applied it, and on to its
-/// source.
+/// Works for every kind in the cluster. Follows the owners up to the Flux object that applied the object, and then to
+/// the source of that Flux object.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Where a Deployment comes from\n  \
     flux-operator -n apps trace deployment/podinfo\n\n  \
-    # The same for a pod, in two words\n  \
+    # The same for a pod, as KIND NAME\n  \
     flux-operator -n apps trace pod podinfo-6c7d9b4f5d-x2x5q\n\n  \
-    # Several objects, one after the other\n  \
+    # Several objects\n  \
     flux-operator -n apps trace deploy/podinfo svc/podinfo\n\n  \
     # Which revision of which repository\n  \
     flux-operator -n apps trace deploy/podinfo \\\n    \
     -o jsonpath='{.steps[-1].originRevision}'")]
 pub struct Args {
-    /// KIND/NAME…, KIND NAME…, or KIND for all of them
+    /// KIND/NAME…, KIND NAME…, or KIND for all its objects
     #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
     pub resource: Vec<String>,
     #[command(flatten)]

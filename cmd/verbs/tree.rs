@@ -23,32 +23,33 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show what an object consists of, down to the pods
 ///
-/// Of an instance: stages, objects, pods, and what the sync brought. Of a
-/// Kustomization, HelmRelease or ResourceSet: what it applied, and what that
-/// applied in turn. A kind alone means every object of it in the namespace.
+/// For an instance: stages, objects, pods, and the objects that its sync
+/// applied. For a Kustomization, HelmRelease or ResourceSet: the objects it
+/// applied, and the objects that these applied in turn. A kind alone means all
+/// objects of that kind in the namespace.
 #[derive(clap::Args, Debug)]
 #[command(
     arg_required_else_help = true,
     after_help = "Examples:\n  \
     # Everything that Flux consists of\n  \
     flux-operator tree instance\n\n  \
-    # Only Flux's own kinds and the controllers, redrawn at every change\n  \
+    # Only Flux's own kinds and the controllers, redrawn on every change\n  \
     flux-operator tree instance --compact -w\n\n  \
     # What a HelmRelease consists of, as JSON\n  \
     flux-operator -n apps tree hr podinfo -o json\n\n  \
-    # Several objects, one after the other\n  \
+    # Several objects\n  \
     flux-operator -n apps tree ks/podinfo hr/podinfo\n\n  \
     # Every ResourceSet of a namespace\n  \
     flux-operator -n apps tree rset"
 )]
 pub struct Args {
-    /// KIND/NAME…, KIND NAME…, or KIND for all of them
+    /// KIND/NAME…, KIND NAME…, or KIND for all its objects
     #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
     pub resource: Vec<String>,
     /// Show only objects of Flux
     #[arg(long)]
     pub compact: bool,
-    /// Continue and draw the tree again at every change
+    /// Keep watching and redraw the tree on every change
     #[arg(short, long)]
     pub watch: bool,
     #[command(flatten)]

@@ -12,18 +12,18 @@ use crate::terminal::{CliError, Exit, Shell};
 mod instance;
 mod operator;
 
-/// Uninstall Flux and delete its instance; the operator with `uninstall operator`
+/// Uninstall Flux and its instance; `uninstall operator` removes the operator
 ///
-/// First lists the objects to delete and to keep, with counts per kind, and asks. What Flux has deployed keeps running;
-/// the definition of FluxInstance is always kept. A running operator does the work; without one, --in-process does it
-/// here. The next run completes an interrupted one.
+/// First lists the objects to delete and to keep, with counts per kind, and asks for confirmation. Workloads that Flux
+/// deployed keep running; the CRD of FluxInstance is always kept. A running operator does the work; without one,
+/// --in-process does it here. Running the command again completes an interrupted run.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # See what would go and what would stay\n  \
+    # See what would be deleted and what would be kept\n  \
     flux-operator -n flux-system uninstall --dry-run=client\n\n  \
     # Uninstall Flux without an operator in the cluster\n  \
     flux-operator -n flux-system uninstall instance flux --in-process --yes\n\n  \
-    # Keep Flux's definitions and all objects of their kinds\n  \
+    # Keep Flux's CRDs and all their objects\n  \
     flux-operator uninstall --in-process --keep-crds --yes")]
 pub struct Args {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ pub struct Args {
     pub instance: InstanceNameArgs,
     #[command(flatten)]
     pub in_process: InProcessArgs,
-    /// Keep the definitions of Flux's kinds and all their objects
+    /// Keep Flux's CRDs and all their objects
     #[arg(long, requires = "in_process")]
     pub keep_crds: bool,
     #[command(flatten)]

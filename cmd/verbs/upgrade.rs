@@ -23,32 +23,32 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Upgrade Flux to another version
 ///
-/// First shows the change: the versions, images, restarts, API versions that are no longer served, and objects that
-/// the new version rejects or treats differently. Then asks, writes spec.distribution.version, and waits until Flux is
-/// ready. An older minor version needs `rollback`.
+/// First shows the change: the versions, images, restarts, API versions that are no longer served, and objects that the
+/// new version rejects or treats differently. Then asks for confirmation, writes spec.distribution.version, and waits
+/// until Flux is ready. To return to an older minor version, use `rollback`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # To the newest version of this program\n  \
+    # To the newest Flux version embedded in this program\n  \
     flux-operator upgrade\n\n  \
-    # To the newest patch of a minor version, and to follow its patches\n  \
+    # To the newest patch of a minor version, following later patches\n  \
     flux-operator upgrade 2.9.x\n\n  \
-    # Without asking, and back to the version before if Flux does not become ready\n  \
+    # Without confirmation; roll back if Flux does not become ready\n  \
     flux-operator upgrade 2.9.x --yes --rollback-on-failure\n\n  \
     # Only show what would change, with all objects\n  \
     flux-operator upgrade 2.9.x --dry-run --diff")]
 pub struct Args {
-    /// Version or range of versions, such as 2.9.4 or 2.9.x; the newest one if left out
+    /// Version or range of versions, such as 2.9.4 or 2.9.x [default: the newest version]
     #[arg(value_name = "VERSION", value_parser = version)]
     pub version: Option<String>,
     /// Name of the instance
     #[arg(long, value_name = "NAME", default_value = "flux", add = crate::args::complete::instances())]
     pub instance: String,
-    /// Print unified YAML diffs of all objects, too; values of secrets are masked
+    /// Also print unified YAML diffs of all objects; values of secrets are masked
     #[arg(long)]
     pub diff: bool,
     #[command(flatten)]
     pub dry_run: PreviewArgs,
-    /// Give the instance its earlier spec again if it does not become ready in time
+    /// Restore the previous spec if the instance does not become ready in time
     #[arg(long)]
     pub rollback_on_failure: bool,
     #[command(flatten)]

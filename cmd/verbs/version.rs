@@ -11,8 +11,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the versions of this program, the operator, Flux and the cluster
 ///
-/// Also the newest Flux version the instance's range allows, and the newest one
-/// it keeps away.
+/// Also shows the newest Flux version that the instance's range allows, and the
+/// newest version that it excludes.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Everything\n  \
@@ -22,7 +22,7 @@ use crate::terminal::{CliError, Exit, Shell};
     # For scripts\n  \
     flux-operator version -o json")]
 pub struct Args {
-    /// Show only the version of this program, without asking the cluster
+    /// Show only the version of this program, without contacting the cluster
     #[arg(long)]
     pub client: bool,
     #[command(flatten)]

@@ -16,9 +16,10 @@ mod revision;
 
 /// Wait until objects are ready
 ///
-/// Ends with 0 when every one is Ready at its current generation, and with 7 when
-/// one reports failure or the time is up. Without objects it is about the instance,
-/// of which then also nothing may have failed since; a kind alone means all of it.
+/// Exits with 0 when every object is Ready at its current generation, and with
+/// 7 when an object reports a failure or the command times out. Without
+/// objects, waits for the instance, and also fails if a part of it has failed
+/// since its last reconciliation. A kind alone means all objects of that kind.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("resources", optional),
@@ -27,9 +28,9 @@ mod revision;
     flux-operator -n flux-system wait instance flux --timeout 2m\n\n  \
     # Wait for an application and its source\n  \
     flux-operator -n apps wait gitrepo/podinfo ks/podinfo\n\n  \
-    # Wait for somebody to create it\n  \
+    # Wait until the instance is created\n  \
     flux-operator -n flux-system wait instance flux --for=create\n\n  \
-    # Wait until it is gone\n  \
+    # Wait until an object is deleted\n  \
     flux-operator -n apps wait ks/podinfo --for=delete --timeout 30s\n\n  \
     # Watch for a limited time\n  \
     flux-operator -n flux-system wait instance flux --watch --timeout 10m"
@@ -104,11 +105,10 @@ pub enum AwaitedState {
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ForArgs {
-    /// State to wait for; a missing object ends the wait at once unless it is create
+    /// State to wait for; a missing object ends the wait at once, except for create
     #[arg(long = "for", value_enum, ignore_case = true, value_name = "WHAT", default_value_t = AwaitedState::Ready)]
     pub until: AwaitedState,
-    /// Then keep printing every change, until interrupted, deleted or
-    /// --timeout
+    /// Then keep printing changes, until Ctrl-C, deletion or --timeout
     #[arg(short, long)]
     pub watch: bool,
 }

@@ -14,31 +14,32 @@ use crate::session::read_source::{FromArgs, Source, warn_of_refusals};
 use crate::terminal::output_format::{Format, OutputArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Show who changed what, in the order of time
+/// Show who changed what, in chronological order
 ///
-/// Flux objects and all that they applied, from managed fields, histories, events
-/// and Helm's releases; of all namespaces unless -n names one. The table shows
-/// what people and other tools did; the writes of Flux and Kubernetes are counted
-/// below it, and shown with --all or a filter. The API server keeps the last write
-/// of each manager, and events for about an hour.
+/// Covers Flux objects and all objects that they applied, based on managed
+/// fields, histories, events and Helm releases, in all namespaces unless -n
+/// names one. The table shows changes by people and other tools; writes by Flux
+/// and Kubernetes are counted below it, and shown with --all or a filter. The
+/// API server keeps only the last write of each manager, and events for about
+/// an hour.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The last two hours\n  \
     flux-operator what-changed\n\n  \
-    # Since this morning, the writes of Flux and Kubernetes too\n  \
+    # Since this morning, including writes by Flux and Kubernetes\n  \
     flux-operator what-changed --since 2026-11-22T08:00:00Z --all\n\n  \
     # One namespace, as JSON\n  \
     flux-operator -n apps what-changed --since 30m -o json\n\n  \
     # From a dump somebody sent\n  \
     flux-operator what-changed --from ./dump")]
 pub struct Args {
-    /// Start time: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
+    /// Start time: 30m, 2h, 3d, or a UTC time like 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME", default_value = "2h")]
     pub since: PointInTime,
     /// All namespaces, even if -n names one
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
-    /// Also what Flux and Kubernetes wrote themselves
+    /// Also show writes by Flux and Kubernetes
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]

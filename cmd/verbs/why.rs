@@ -15,21 +15,21 @@ use crate::terminal::{CliError, Exit, Shell};
 mod all;
 mod object;
 
-/// Explain what is not well
+/// Explain why objects are not healthy
 ///
-/// With KIND/NAME: from a Flux object or a workload to the first real cause: its
+/// With KIND/NAME, follows a Flux object or a workload to its root cause: its
 /// controller, dependencies, source, secrets, refused objects, pods, volumes,
-/// nodes. Without: every Flux object that is not well, and every workload that Flux
-/// applied, grouped by cause, with the objects that each affects; of all namespaces
-/// unless -n names one.
+/// nodes. Without KIND/NAME, shows every Flux object, and every workload that
+/// Flux applied, that is not healthy, grouped by cause, with the objects that
+/// each cause affects, in all namespaces unless -n names one.
 ///
-/// Ends with 0 when nothing fails, with 7 when something does, with 5 when you are
-/// not allowed to read what decides it, and with 4 when Flux is not installed.
+/// Exits with 0 when nothing fails, 7 when something fails, 5 when you are not
+/// allowed to read what decides the result, and 4 when Flux is not installed.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", with_wide),
     after_help = "Examples:\n  \
-    # Everything that is not well, by cause\n  \
+    # Everything that is not healthy, by cause\n  \
     flux-operator why\n\n  \
     # The instance: its components, pods, events, logs, source and secrets\n  \
     flux-operator why instance\n\n  \
@@ -39,13 +39,13 @@ mod object;
     flux-operator -n apps why deployment/podinfo\n\n  \
     # Every object that each cause affects\n  \
     flux-operator why -A -o wide\n\n  \
-    # The causes as words, for scripts\n  \
+    # The reason of each cause, for scripts\n  \
     flux-operator why -o jsonpath='{.causes[*].reason}'\n\n  \
     # From a dump somebody sent\n  \
     flux-operator why --from ./dump"
 )]
 pub struct Args {
-    /// KIND/NAME…, KIND NAME…, or a KIND for all of it [default: everything]
+    /// KIND/NAME…, KIND NAME…, or KIND for all objects [default: everything]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resource: Vec<String>,
     /// All namespaces, even if -n names one

@@ -26,7 +26,7 @@ pub struct Overlay {
 pub enum OverlayError {
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    #[error("patches[{index}] is not understood: {message}")]
+    #[error("cannot parse patches[{index}]: {message}")]
     Patch { index: usize, message: String },
     #[error("cannot read the patch {path}: {message}")]
     File { path: String, message: String },
@@ -229,6 +229,6 @@ images:
         let missing = read_overlay("patches: [{path: x.yaml}]", |path| Err(format!("no {path}")));
         assert_eq!(missing.unwrap_err().to_string(), "cannot read the patch x.yaml: no x.yaml");
         let wrong = read_overlay("patches: [{patches: x}]", |_| Ok(String::new())).unwrap_err();
-        assert!(wrong.to_string().starts_with("patches[0] is not understood"), "{wrong}");
+        assert!(wrong.to_string().starts_with("cannot parse patches[0]: "), "{wrong}");
     }
 }

@@ -71,7 +71,7 @@ pub(super) async fn read(
         sync,
         ..FluxInstanceSpec::default()
     };
-    notes.push(format!("the version is fixed at {version}, as it is now: a range such as 2.x upgrades automatically"));
+    notes.push(format!("the version is pinned to the current {version}: a range such as 2.x upgrades automatically"));
     let mut instance = FluxInstance::new(INSTANCE_NAME, spec);
     instance.metadata.namespace = Some(namespace.to_owned());
     Ok(Installation { instance, objects, applied_by, notes })

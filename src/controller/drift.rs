@@ -239,7 +239,7 @@ fn named_change(entry: &Value) -> Option<ForeignChange> {
 fn owner_change_text(id: &ObjectId, live: &Value) -> String {
     match InventoryOwner::labelled(live, OwnerKind::FluxInstance) {
         Some(owner) => format!("{id} was taken over by {owner}: its owner labels were changed"),
-        None => format!("{id} lost the labels that say whose it is"),
+        None => format!("{id} lost its owner labels"),
     }
 }
 
@@ -455,7 +455,7 @@ impl<'a> Watch<'a> {
         corrected.push(now);
         if corrected.len() > CONTESTED_AFTER {
             let text = format!(
-                "{what}; it was corrected {CONTESTED_AFTER} times within {} minutes, so the next reconciliation does it, not this one",
+                "{what}; it was corrected {CONTESTED_AFTER} times within {} minutes, so it is left to the next reconciliation",
                 CONTEST_WINDOW.as_secs() / 60
             );
             return self.report(instance, reason::DRIFT_CONTESTED, &text).await;

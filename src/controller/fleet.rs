@@ -282,7 +282,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Ch
                 Ok(FollowedChange::Set(definition)) => vec![definition],
                 Ok(FollowedChange::Gone(_)) => vec![],
                 Err(error) => {
-                    tracing::warn!("cannot follow the definitions of Flux: {}", error.sentence());
+                    tracing::warn!("cannot watch Flux's CRDs: {}", error.sentence());
                     vec![]
                 }
             };

@@ -290,7 +290,7 @@ impl Progress for Log {
             Update::Migrated { definition, done, total } if done == total => {
                 tracing::info!("CRD migrated {definition}")
             }
-            Update::Retrying { what, reason, pause } => tracing::info!("{what}: {reason}; again in {pause:?}"),
+            Update::Retrying { what, reason, pause } => tracing::info!("{what}: {reason}; trying again in {pause:?}"),
             Update::Waiting { object, health, message } => tracing::debug!("{object} {health} {message}"),
             Update::Warning { message } => tracing::warn!("{message}"),
             _ => {}

@@ -241,11 +241,11 @@ impl<W: Worker> Loop<'_, W> {
     /// Stops the running work gracefully, within a limit.
     async fn stop(&mut self) {
         for (interrupt, _) in self.entries.values().filter_map(|entry| entry.running.as_ref()) {
-            interrupt.send_replace(Some(Interrupt::Stop("the operator shuts down".to_owned())));
+            interrupt.send_replace(Some(Interrupt::Stop("the operator is shutting down".to_owned())));
         }
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
-            tracing::warn!("a run did not end in time; the next operator completes it");
+            tracing::warn!("a run did not finish in time; the next operator completes it");
         }
     }
 }

@@ -150,7 +150,7 @@ async fn reconcile(
             return Ok(SetResult::Finalized);
         }
         let done = finalize_resource_set(cluster, &set, &options, &Log).await?;
-        tracing::info!(deleted = done.deleted.len(), kept = done.kept.len(), "the set is taken off");
+        tracing::info!(deleted = done.deleted.len(), kept = done.kept.len(), "finalized the set");
         return Ok(if done.is_complete() { SetResult::Finalized } else { SetResult::Unfinished });
     }
     if !is_ours {

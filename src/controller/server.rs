@@ -68,7 +68,7 @@ impl ServedAddress {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    tracing::warn!("cannot take a connection: {error}");
+                    tracing::warn!("cannot accept a connection: {error}");
                     // The usual cause is too many open files. Closing a connection frees a file; an immediate retry
                     // would fail again.
                     if let Some(oldest) = open.pop_front() {

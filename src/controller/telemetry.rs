@@ -183,23 +183,23 @@ impl Telemetry {
         gauge("flux_operator_info", "The version information of Flux Operator", &operator_info);
         gauge("leader_election_master_status", "Whether this process holds the lease", &self.leader);
         gauge("controller_runtime_active_workers", "Reconciliations in progress", &self.active);
-        gauge("workqueue_depth", "Runs that are due and have not begun", &self.depth);
+        gauge("workqueue_depth", "Runs that are due and have not started", &self.depth);
         // The encoder appends `_total` to the name of a counter.
         let mut counter = |name: &str, help: &str, family: &Family<Labels, Counter>| {
             registry.register(name, help, family.clone());
         };
-        counter("flux_operator_drift", "Foreign changes to installed objects", &self.drift);
+        counter("flux_operator_drift", "Changes to installed objects that the operator did not make", &self.drift);
         counter("rest_client_requests", "Requests to the API server", &self.requests);
         counter("controller_runtime_reconcile", "Reconciliations", &self.runs);
         counter("controller_runtime_reconcile_errors", "Reconciliations that failed", &self.errors);
         counter(
             "controller_runtime_terminal_reconcile_errors",
-            "Reconciliations that are not tried again",
+            "Reconciliations that are not retried",
             &self.terminal_errors,
         );
         counter("controller_runtime_reconcile_panics", "Reconciliations that panicked", &self.panics);
-        counter("workqueue_adds", "Runs that were asked for", &self.adds);
-        counter("workqueue_retries", "Runs because of a failure", &self.retries);
+        counter("workqueue_adds", "Requested runs", &self.adds);
+        counter("workqueue_retries", "Runs that were requested after a failure", &self.retries);
         let mut histogram = |name: &str, help: &str, family: &Family<Labels, Histogram>| {
             registry.register(name, help, family.clone());
         };
@@ -207,7 +207,7 @@ impl Telemetry {
         histogram("workqueue_work_duration_seconds", "Time a run took", &self.work_time);
         histogram(
             "workqueue_queue_duration_seconds",
-            "Time between the request for a run and its begin",
+            "Time between the request for a run and its start",
             &self.queue_time,
         );
         registry.register(

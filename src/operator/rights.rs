@@ -48,7 +48,7 @@ const CLUSTER: &[Rule] = &[
         verbs: &["patch"],
     },
     Rule {
-        why: "Writes the conditions, inventory and history of ResourceSets, and what input providers export.",
+        why: "Writes the conditions, inventory and history of ResourceSets, and the exported inputs of input providers.",
         groups: &[well_known::GROUP],
         resources: &["resourcesets/status", "resourcesetinputproviders/status"],
         names: &[],
@@ -58,7 +58,7 @@ const CLUSTER: &[Rule] = &[
         why: "Applies the objects of a ResourceSet with the rights of its service account, and checks that this account \
               exists. A ResourceSet without one is applied with the rights listed here, which do not include those on \
               applications: give it a service account, or bind the operator to the roles it needs. ExternalArtifacts are \
-              read in the same way, and registries are asked with the pull secrets of a provider's service account.",
+              read in the same way, and registries are called with the pull secrets of a provider's service account.",
         groups: &[""],
         resources: &["serviceaccounts"],
         names: &[],
@@ -88,14 +88,14 @@ const CLUSTER: &[Rule] = &[
         verbs: &["create", "patch"],
     },
     Rule {
-        why: "Installs, upgrades and removes the definitions of Flux. Their names depend on the version of Flux.",
+        why: "Installs, upgrades and removes Flux's CRDs. Their names depend on the version of Flux.",
         groups: &["apiextensions.k8s.io"],
         resources: &["customresourcedefinitions"],
         names: &[],
         verbs: MANAGE,
     },
     Rule {
-        why: "Removes old versions from the stored versions of a definition after its objects were migrated, as upgrades of \
+        why: "Removes old versions from the stored versions of a CRD after its objects were migrated, as upgrades of \
               Flux require.",
         groups: &["apiextensions.k8s.io"],
         resources: &["customresourcedefinitions/status"],
@@ -124,7 +124,7 @@ const CLUSTER: &[Rule] = &[
         verbs: READ,
     },
     Rule {
-        why: "Creates the roles of Flux. They allow more than the operator itself may do, which requires escalate.",
+        why: "Creates the roles of Flux. They grant more rights than the operator itself has, which requires escalate.",
         groups: &[RBAC_GROUP],
         resources: &["clusterroles"],
         names: &["crd-controller-{namespace}", "flux-edit-{namespace}", "flux-view-{namespace}"],
@@ -237,7 +237,7 @@ const OWN_NAMESPACE: &[Rule] = &[
 
 /// Rights of users that are aggregated to the roles view, edit and admin.
 const VIEWERS: &[Rule] = &[Rule {
-    why: "Who may look at a namespace may look at these.",
+    why: "Users who may view a namespace may view these.",
     groups: &[well_known::GROUP],
     resources: OWN_KINDS,
     names: &[],

@@ -100,12 +100,12 @@ pub async fn uninstall_operator_plan(
         let Some(there) = live.get(&id) else { continue };
         let reason = match id.kind.as_str() {
             "Namespace" => Some("it may contain other resources".to_owned()),
-            DEFINITION if keep_definitions => Some("definitions are kept".to_owned()),
+            DEFINITION if keep_definitions => Some("CRDs are kept".to_owned()),
             DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &resource_sets).await?,
             // The running operator creates its lease without labels.
             "Lease" => None,
             _ if is_own(there, namespace) => None,
-            kind if kind.ends_with("RoleBinding") => Some("it binds others than the operator".to_owned()),
+            kind if kind.ends_with("RoleBinding") => Some("it binds subjects other than the operator".to_owned()),
             _ => Some(format!("its label {NAME_LABEL} is not {OPERATOR_NAME}")),
         };
         match reason {
@@ -119,7 +119,7 @@ pub async fn uninstall_operator_plan(
         KeptObject {
             object,
             reason: format!(
-                "others have made it, and every user who may create {account} is cluster-admin through it: delete it"
+                "it was created by someone else, and makes every user who may create {account} cluster-admin: delete it"
             ),
         }
     });
@@ -160,14 +160,14 @@ async fn why_definition_stays(
     let kind = fields::text(definition, "/spec/names/kind");
     if OF_SETS.contains(&kind) {
         let stored = resource_sets.iter().filter(|id| id.kind == kind).count();
-        return Ok((stored > 0).then(|| format!("{stored} {kind} would go with it")));
+        return Ok((stored > 0).then(|| format!("{stored} {kind} would be deleted with it")));
     }
     let elsewhere = match kinds::of(GROUP, kind).map(FluxKind::resource_type) {
         Some(instance) if instance == INSTANCE => instances_elsewhere.to_vec(),
         Some(other) => list_ids(cluster, &other).await?.into_iter().filter(|id| id.namespace != namespace).collect(),
         None => vec![],
     };
-    Ok(elsewhere.first().map(|first| format!("{first} would go with it")))
+    Ok(elsewhere.first().map(|first| format!("{first} would be deleted with it")))
 }
 
 /// Removes the operator as planned; waits until `deadline` for the deletion of its pods and of the definitions.

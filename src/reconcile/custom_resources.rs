@@ -59,7 +59,8 @@ pub(super) async fn list_custom_resources(
     match cluster.read(&ObjectId::of(definition)).await?.filter(is_served) {
         None => Ok((resource, vec![])),
         Some(_) => {
-            let reason = Reason::Other(format!("{} is not served, though its definition says so", resource.version));
+            let reason =
+                Reason::Other(format!("{} is not served, although its CRD lists it as served", resource.version));
             let attempted = format!("list {}", resource.resource_name());
             Err(ClusterError::new(attempted, cluster.endpoint.clone(), reason))
         }
@@ -125,7 +126,7 @@ mod tests {
                 "status": {"conditions": [{"type": "Established", "status": established}]}}))
         };
         let error = counted_where_nothing_is_served(definition("True", true)).await.unwrap_err();
-        assert_eq!(error.reason.to_string(), "v1 is not served, though its definition says so");
+        assert_eq!(error.reason.to_string(), "v1 is not served, although its CRD lists it as served");
         for without_objects in [definition("False", true), definition("True", false), None] {
             assert_eq!(counted_where_nothing_is_served(without_objects).await.unwrap(), None);
         }

@@ -226,7 +226,7 @@ async fn build_or_keep_last_good(
     let Some(Ok(mut built)) = last.map(|last| build_checked(instance, &last, options)) else { return Err(error) };
     built.warnings.push(BuildWarning {
         reason: WarningReason::LastGoodArtifact,
-        message: format!("{from} cannot be used and the last good one stays in use: {newer}"),
+        message: format!("{from} cannot be used, so the last good artifact remains in use: {newer}"),
         hint,
     });
     Ok(built)

@@ -91,7 +91,7 @@ pub async fn wait(
         match change {
             Ok(change) => wait.record_change(live_objects, &id, change),
             // Pods only explain. A user who may not read them can still wait.
-            Err(error) if is_pods(&id) => tracing::debug!("pods are not looked at: {error}"),
+            Err(error) if is_pods(&id) => tracing::debug!("cannot watch pods: {error}"),
             Err(error) => return Err(error),
         }
         if let Some(end) = wait.report_states(live_objects, progress) {

@@ -201,7 +201,7 @@ impl InputProviderRun<'_> {
         let next = schedule.next(now);
         let message = match &next {
             Some(next) => format!("Reconciliation skipped, next scheduled at {}", next.when),
-            None => "Reconciliation skipped, and its schedule names no time to come".to_owned(),
+            None => "Reconciliation skipped, and its schedule has no future time".to_owned(),
         };
         // The Ready condition of an earlier export says more than that this run was skipped.
         let ready = conditions::get(&self.writer.status.conditions, condition::READY);

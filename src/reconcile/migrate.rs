@@ -22,7 +22,7 @@ const ROUNDS: usize = 4;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
     /// Does not mean "no objects": an API server that does not know a new version yet answers the same.
-    #[error("version {0} is not served, though its definition says so")]
+    #[error("version {0} is not served, although its CRD lists it as served")]
     NotServed(String),
     #[error("objects are stored faster than they are rewritten")]
     Unsettled,

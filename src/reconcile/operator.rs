@@ -68,11 +68,11 @@ impl fmt::Display for OperatorCoverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OperatorCoverage::Watched(operator) => {
-                write!(f, "the operator in namespace {} looks at it", operator.namespace)
+                write!(f, "the operator in namespace {} watches it", operator.namespace)
             }
-            OperatorCoverage::OtherName => write!(f, "an operator only looks at an instance called {INSTANCE_NAME}"),
+            OperatorCoverage::OtherName => write!(f, "an operator only watches an instance named {INSTANCE_NAME}"),
             OperatorCoverage::OtherNamespace(operator) => {
-                write!(f, "the running operator looks at namespace {} only", operator.namespace)
+                write!(f, "the running operator watches only namespace {}", operator.namespace)
             }
             OperatorCoverage::NotRunning(operator) => {
                 write!(f, "the operator in namespace {} is not running: {}", operator.namespace, operator.state)
@@ -210,7 +210,7 @@ fn operator(
         OperatorState::Stopped(_) => (OperatorPresence::Stopped, pods?),
         OperatorState::Silent(deployment, None) => {
             let lease = if lease.is_some() { "no process holds" } else { "there is no" };
-            let none = format!("{lease} lease/{namespace}/{OPERATOR_NAME}, which it takes when it works");
+            let none = format!("{lease} lease/{namespace}/{OPERATOR_NAME}, which a working operator holds");
             (OperatorPresence::Silent(ObjectId::of(deployment)), none)
         }
         OperatorState::Silent(deployment, Some(record)) => {
@@ -280,7 +280,7 @@ mod tests {
         ] {
             assert_eq!(
                 judged(&leases, &deployments, "flux"),
-                "the operator in namespace flux-system looks at it",
+                "the operator in namespace flux-system watches it",
                 "{leases:?} {deployments:?}"
             );
         }
@@ -315,11 +315,11 @@ mod tests {
         );
         assert_eq!(
             judged(&[lease("other", "host_1", FRESH)], &[], "flux"),
-            "the running operator looks at namespace other only"
+            "the running operator watches only namespace other"
         );
         assert_eq!(
             judged(&[lease("flux-system", "host_1", FRESH)], &[], "flux2"),
-            "an operator only looks at an instance called flux"
+            "an operator only watches an instance named flux"
         );
     }
 
@@ -332,16 +332,16 @@ mod tests {
             operator
         };
         let silent = "the operator in namespace flux-system is not running: there is no \
-            lease/flux-system/flux-operator, which it takes when it works";
+            lease/flux-system/flux-operator, which a working operator holds";
         assert_eq!(judged(&[], &[available(OLD)], "flux"), silent);
         assert_eq!(judged(&[lease("other", "host_1", FRESH)], &[available(OLD)], "flux"), silent);
         let free = "the operator in namespace flux-system is not running: no process holds \
-            lease/flux-system/flux-operator, which it takes when it works";
+            lease/flux-system/flux-operator, which a working operator holds";
         for holder in ["", "flux-operator-ctl/host/1"] {
             assert_eq!(judged(&[lease("flux-system", holder, OLD)], &[available(OLD)], "flux"), free);
         }
         // It is new, or the lease was released a moment ago, as while the pod is replaced.
-        let runs = "the operator in namespace flux-system looks at it";
+        let runs = "the operator in namespace flux-system watches it";
         assert_eq!(judged(&[], &[available(FRESH)], "flux"), runs);
         assert_eq!(judged(&[lease("flux-system", "", OLD)], &[available(FRESH)], "flux"), runs);
         assert_eq!(judged(&[lease("flux-system", "", FRESH)], &[available(OLD)], "flux"), runs);

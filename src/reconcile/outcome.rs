@@ -48,17 +48,20 @@ pub enum ReconcileError {
     InstanceSuspended { instance: ObjectId },
     #[error("{instance} is being deleted")]
     BeingDeleted { instance: ObjectId },
-    #[error("cannot understand {instance}: {source}")]
+    #[error("cannot parse {instance}: {source}")]
     InstanceUnreadable { instance: ObjectId, source: serde_json::Error },
     /// The status cannot be recorded, so nothing is done.
-    #[error("the definition of {instance} has no status subresource")]
+    #[error("the CRD of {instance} has no status subresource")]
     StatusNotServed { instance: ObjectId },
-    #[error("cannot install {instance}: {other} exists already, and a cluster has one installation of Flux")]
+    #[error("cannot install {instance}: {other} already exists, and a cluster can have only one Flux installation")]
     SecondInstance { instance: ObjectId, other: ObjectId },
-    #[error("{instance} cannot take over what {owner} owns: {}; delete one of the two instances", some(objects))]
+    #[error(
+        "{instance} cannot take over objects that {owner} owns: {}; delete one of the two instances",
+        some(objects)
+    )]
     OwnedByOther { instance: ObjectId, owner: ObjectId, objects: Vec<ObjectId> },
     /// Deleting custom resources was not accepted.
-    #[error("custom resources are deleted with their definitions: {}", lost_text(definitions))]
+    #[error("custom resources are deleted with their CRDs: {}", lost_text(definitions))]
     CustomResourcesLost { definitions: Vec<(ObjectId, CustomResources)> },
     /// No loss was accepted; `downgrade` is the current and the new version.
     #[error("{instance} would {}", destructive_text(pruned, downgrade.as_ref()))]

@@ -462,7 +462,9 @@ pub async fn prune(
         };
         for one in planned.iter_mut().filter(|one| takes_custom_resources(one)) {
             match elsewhere.get(&one.object.name) {
-                Some(other) => (one.step, one.reason) = (Step::Skip, Some(format!("{other} lists it as well"))),
+                Some(other) => {
+                    (one.step, one.reason) = (Step::Skip, Some(format!("it is also in the inventory of {other}")))
+                }
                 None => match count_custom_resources(cluster, &one.live).await {
                     // A service account may have the right to delete a definition but not to list its objects. Their
                     // number is only information for the user.

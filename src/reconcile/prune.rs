@@ -148,7 +148,7 @@ pub(super) async fn collect(
         if !removed.remaining.is_empty() {
             let left = std::mem::take(&mut removed.remaining);
             let names: Vec<String> = left.into_iter().map(|one| one.object).collect();
-            tracing::warn!("still there after {patience:?}: {}", names.join(", "));
+            tracing::warn!("not deleted after {patience:?}: {}", names.join(", "));
             // Their deletion was accepted, and their controllers complete it later.
             removed.left.clear();
         }

@@ -157,7 +157,7 @@ async fn prepare_uninstall(
             Some(reason) => keep(one.object, &reason),
             None if leaves_all => keep(one.object, "the instance is suspended"),
             None if options.keep_crds && (one.object.kind == "CustomResourceDefinition" || is_custom) => {
-                keep(one.object, "definitions and their objects are kept");
+                keep(one.object, "CRDs and their objects are kept");
             }
             None => deletes.push(one),
         }
@@ -261,9 +261,10 @@ async fn run_uninstall(
     for change in removed.changes {
         match change.action {
             Action::Deleted => done.deleted.push(change.object),
-            Action::Skipped => done
-                .kept
-                .push(KeptObject { object: change.object, reason: "it is protected or no longer ours".to_owned() }),
+            Action::Skipped => done.kept.push(KeptObject {
+                object: change.object,
+                reason: "it is protected or no longer owned by the instance".to_owned(),
+            }),
             _ => {}
         }
     }

@@ -70,10 +70,10 @@ impl fmt::Display for PendingReason {
             PendingReason::NoStatus => f.write_str("no controller has reported on it yet"),
             PendingReason::RequestNotSeen => f.write_str("waiting for the controller to pick up the request"),
             PendingReason::OlderGeneration { observed: Some(observed), current } => {
-                write!(f, "the status is of generation {observed}, the object is at {current}")
+                write!(f, "the status is for generation {observed}, the object is at {current}")
             }
             PendingReason::OlderGeneration { observed: None, current } => {
-                write!(f, "the status names no generation, the object is at {current}")
+                write!(f, "the status has no observedGeneration, the object is at {current}")
             }
             PendingReason::InProgress(condition) => condition.fmt(f),
         }

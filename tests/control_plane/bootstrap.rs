@@ -142,7 +142,7 @@ async fn a_bootstrapped_installation_is_kept_by_the_instance_that_is_made_of_it(
     }
     // Reconciled again, nothing differs; migrated again, there is nothing to migrate.
     run(&world, "plan instance").await.exits(0);
-    run(&world, "migrate bootstrap").await.exits(1).stderr_has("reconciles it already");
+    run(&world, "migrate bootstrap").await.exits(1).stderr_has("already reconciles it");
 }
 
 async fn an_installation_of_any_minor_is_kept_without_a_patch(cluster: TestCluster) {

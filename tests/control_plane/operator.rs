@@ -323,8 +323,8 @@ async fn bindings_of_the_reference_to_cluster_admin_are_removed_or_reported(clus
     bind("flux-operator-cluster-admin", &["another"]).await;
     run(&world, &install).await.exits(0).stderr_has("ClusterRoleBinding/flux-operator-cluster-admin binds");
     let gone = run(&world, "uninstall operator --yes").await.exits(0);
-    let gone = gone.stdout_has("ClusterRoleBinding/mine: others have made it");
-    gone.stdout_has("ClusterRoleBinding/flux-operator-cluster-admin: others have made it");
+    let gone = gone.stdout_has("ClusterRoleBinding/mine: it was created by someone else");
+    gone.stdout_has("ClusterRoleBinding/flux-operator-cluster-admin: it was created by someone else");
     assert!(is_there("flux-operator-cluster-admin").await && is_there("mine").await);
 }
 
@@ -336,7 +336,7 @@ async fn resource_sets_are_kept_with_their_definition_and_reported(cluster: Test
         "spec": {"resourcesTemplate": ""}});
     world.cluster.create(&set, "someone").await.unwrap();
     let gone = run(&world, "uninstall operator --yes").await.exits(0);
-    gone.stdout_has("resourcesets.fluxcd.controlplane.io: 1 ResourceSet would go with it")
+    gone.stdout_has("resourcesets.fluxcd.controlplane.io: 1 ResourceSet would be deleted with it")
         .stderr_has("stay, and hang when they are deleted");
     assert!(world.get("fluxcd.controlplane.io/v1", "ResourceSet", "default", "held").await.is_some());
 }

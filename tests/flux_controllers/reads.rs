@@ -181,7 +181,7 @@ async fn causes_are_found_in_the_reports_of_the_controllers(cluster: TestCluster
         ("HostUnreachable", "unreachable", "nothing listens at the server's address"),
         ("KustomizationFailed", "broken", "a file in the source is not valid YAML"),
         ("KustomizationFailed", "misplaced", "the path does not exist in the source"),
-        ("SourceNotFound", "absent", "the repository does not exist, or the credentials may not see it"),
+        ("SourceNotFound", "absent", "the repository does not exist, or the credentials have no access to it"),
     ];
     assert_eq!(reported, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())), "{found:#}");
     assert_eq!(found["failing"], 5, "what waits for the broken one is taken down by it: {found:#}");

@@ -168,7 +168,7 @@ async fn an_application_that_fails_below_a_working_sync(cluster: TestCluster) {
     let message = until(&cluster, "Kustomization", "below", "False").await;
     assert!(message.contains("dependency '"), "{message}");
     let tree = run(&cluster, "tree instance").await.exits(0);
-    let cause = "Kustomization never is waited for and does not exist";
+    let cause = "the dependency Kustomization never does not exist";
     tree.stdout_has(&format!("Kustomization/{}/below  Failed: {cause}", cluster.namespace()));
     let failing = run(&cluster, "get all --ready-status False").await.exits(0);
     // A row that fails by its own report keeps its own message.

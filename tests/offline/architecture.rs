@@ -20,7 +20,7 @@ const FLOORS: &[&[&str]] = &[
     &["cluster", "oci"],
     &["fetch"],
     &["request", "reconcile", "inspect"],
-    &["controller", "operator", "bootstrap", "fleet"],
+    &["controller", "operator", "bootstrap"],
 ];
 
 /// The folders that make up the library, with the room that a folder is when it is not a folder of rooms.

@@ -293,7 +293,7 @@ async fn a_distribution_that_drips_is_given_up_after_its_time() {
     let limit = Duration::from_secs(1);
     let error = fetcher.fetch_within(&reference.url().parse().unwrap(), limit).await.unwrap_err();
     assert!((limit..limit * 5).contains(&begin.elapsed()), "{:?}", begin.elapsed());
-    let expected = format!("cannot get the distribution from {}: it did not arrive within 1 s", reference.url());
+    let expected = format!("cannot get the distribution from {}: it was not downloaded within 1 s", reference.url());
     assert_eq!(error.sentence(), expected);
 }
 

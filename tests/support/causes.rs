@@ -292,7 +292,7 @@ fn source_rows() -> Vec<Row> {
             [],
             "SignatureInvalid",
             GIT,
-            "not signed",
+            "required signature",
         ),
         row(
             git(
@@ -325,7 +325,7 @@ fn source_rows() -> Vec<Row> {
             [],
             "SignatureInvalid",
             "OCIRepository/apps/oci",
-            "not signed",
+            "required signature",
         ),
         row(
             source(
@@ -371,7 +371,7 @@ fn source_rows() -> Vec<Row> {
             GIT,
             "cannot be fetched",
         ),
-        row(with(git("", "stored"), "/spec/suspend", true.into()), [], "Suspended", GIT, "switched off"),
+        row(with(git("", "stored"), "/spec/suspend", true.into()), [], "Suspended", GIT, "suspended"),
         row(
             with(with(git("", ""), "/status", json!({})), "/spec/secretRef", json!({"name": "absent"})),
             [secret("other"), controller("source-controller", 1, 1, json!([]))],
@@ -450,7 +450,7 @@ fn kustomization_rows() -> Vec<Row> {
             [fine()],
             "ArtifactCorrupt",
             KS,
-            "not the one",
+            "does not match the digest",
         ),
         row(
             fetched("can't access 'GitRepository/apps/app', cross-namespace references have been blocked"),
@@ -502,7 +502,7 @@ fn kustomization_rows() -> Vec<Row> {
             [],
             "SubstitutionFailed",
             KS,
-            "taken from",
+            "ConfigMap or Secret with variables",
         ),
         row(
             built(
@@ -520,7 +520,7 @@ fn kustomization_rows() -> Vec<Row> {
             [],
             "DecryptionFailed",
             KS,
-            "no key",
+            "cannot decrypt a file",
         ),
         row(
             built("cannot get decryption Secret 'apps/sops-age': secrets \"sops-age\" not found"),
@@ -552,7 +552,7 @@ fn kustomization_rows() -> Vec<Row> {
             [],
             "ObjectInvalid",
             KS,
-            "another type",
+            "a different type",
         ),
         row(
             applied(
@@ -656,7 +656,7 @@ fn kustomization_rows() -> Vec<Row> {
             [],
             "FieldConflict",
             KS,
-            "owns a field",
+            "owns an applied field",
         ),
         row(
             applied(
@@ -696,7 +696,7 @@ fn kustomization_rows() -> Vec<Row> {
             "Kustomization/apps/base",
             "cannot be built",
         ),
-        row(depends("app", "base"), [depends("base", "app")], "DependencyCycle", KS, "in a circle"),
+        row(depends("app", "base"), [depends("base", "app")], "DependencyCycle", KS, "form a cycle"),
         row(
             with(
                 depends("app", "base"),
@@ -706,7 +706,7 @@ fn kustomization_rows() -> Vec<Row> {
             [ks("base", "", "Applied revision"), fine()],
             "DependencyNotReady",
             KS,
-            "fulfil the expression",
+            "meet its readyExpr",
         ),
         row(depends("app", "never"), [], "DependencyMissing", "Kustomization/apps/never", "does not exist"),
         row(
@@ -714,7 +714,7 @@ fn kustomization_rows() -> Vec<Row> {
             [with(ks("base", "BuildFailed", "x"), "/spec/suspend", true.into())],
             "Suspended",
             "Kustomization/apps/base",
-            "switched off",
+            "suspended",
         ),
         row(
             with(
@@ -759,7 +759,7 @@ fn kustomization_rows() -> Vec<Row> {
             [json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other", "namespace": "apps"}})],
             "ObjectMissing",
             "ConfigMap/apps/gone",
-            "is gone",
+            "no longer exists",
         ),
     ]
 }
@@ -821,7 +821,7 @@ fn release_rows() -> Vec<Row> {
             ],
             "ChartNotFound",
             "HelmChart/apps/apps-web",
-            "of this name",
+            "with this name",
         ),
         row(
             waits(),
@@ -864,7 +864,7 @@ fn release_rows() -> Vec<Row> {
             [],
             "ValuesMissing",
             HR,
-            "taken from",
+            "ConfigMap or Secret with values",
         ),
         row(
             install(
@@ -916,7 +916,7 @@ fn release_rows() -> Vec<Row> {
             HR,
             "not part of this release",
         ),
-        row(install("cannot re-use a name that is still in use"), [], "HelmOwnership", HR, "exists already"),
+        row(install("cannot re-use a name that is still in use"), [], "HelmOwnership", HR, "already exists"),
         row(
             hr(
                 "UpgradeFailed",
@@ -925,7 +925,7 @@ fn release_rows() -> Vec<Row> {
             [],
             "HelmLocked",
             HR,
-            "never ended",
+            "never finished",
         ),
         row(
             hr(
@@ -951,7 +951,7 @@ fn release_rows() -> Vec<Row> {
             [hook],
             "JobFailed",
             "Job/apps/migrate",
-            "every try",
+            "every attempt",
         ),
         row(
             hr(
@@ -968,7 +968,7 @@ fn release_rows() -> Vec<Row> {
             [labelled, pod(json!({}), waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container"))],
             "CrashLoop",
             "Pod/apps/web-1",
-            "keeps ending",
+            "keeps exiting",
         ),
         row(install(timed_out), [], "HealthCheckFailed", HR, "healthy in time"),
         row(
@@ -981,7 +981,7 @@ fn release_rows() -> Vec<Row> {
             HR,
             "on purpose",
         ),
-        row(install("something nobody has seen before"), [], "HelmFailed", HR, "action of Helm"),
+        row(install("something nobody has seen before"), [], "HelmFailed", HR, "Helm action"),
     ]
 }
 
@@ -1056,7 +1056,7 @@ fn resource_set_rows() -> Vec<Row> {
             [],
             "DependencyMissing",
             SET,
-            "copied from",
+            "to copy data from",
         ),
     ]
 }
@@ -1131,7 +1131,7 @@ fn workload_rows() -> Vec<Row> {
             "PersistentVolumeClaim/apps/data",
             "not bound",
         ),
-        row(unhealthy(), one(waiting("CrashLoopBackOff", "back-off")), "CrashLoop", POD, "keeps ending"),
+        row(unhealthy(), one(waiting("CrashLoopBackOff", "back-off")), "CrashLoop", POD, "keeps exiting"),
         row(
             unhealthy(),
             one(
@@ -1273,7 +1273,7 @@ fn workload_rows() -> Vec<Row> {
             "scaled to zero",
         ),
         row(unhealthy(), [deployment("other", json!({}))], "ObjectMissing", WEB, "not in the cluster"),
-        row(job("BackoffLimitExceeded"), [], "JobFailed", "Job/apps/migrate", "every try"),
+        row(job("BackoffLimitExceeded"), [], "JobFailed", "Job/apps/migrate", "every attempt"),
         row(job("DeadlineExceeded"), [], "JobFailed", "Job/apps/migrate", "deadline"),
         row(balancer, [], "AddressPending", "Service/apps/web", "address"),
         row(
@@ -1346,7 +1346,7 @@ fn controller_rows() -> Vec<Row> {
             ],
             "CrashLoop",
             "Pod/flux-system/kc-1",
-            "keeps ending",
+            "keeps exiting",
         ),
         row(
             with(
@@ -1417,7 +1417,7 @@ fn controller_rows() -> Vec<Row> {
             ],
             "InProgress",
             KS,
-            "under way",
+            "in progress",
         ),
         row(
             image("DependencyNotReady", "referenced ImageRepository has not been scanned yet"),
@@ -1448,7 +1448,7 @@ fn controller_rows() -> Vec<Row> {
             [],
             "PushRejected",
             "ImageUpdateAutomation/apps/web",
-            "refuses what is pushed",
+            "rejects the push",
         ),
         row(receiver, [], "SecretMissing", "Receiver/apps/hook", "token"),
     ]
@@ -1469,7 +1469,7 @@ fn instance_rows() -> Vec<Row> {
             [],
             "BadVersionRange",
             FLUX,
-            "fits the version range",
+            "matches the version range",
         ),
         row(built("build failed: error in remove for path: '/x'"), [], "PatchFailed", FLUX, "patch"),
         row(built("no components defined"), [], "BuildFailed", FLUX, "cannot be built"),
@@ -1489,7 +1489,7 @@ fn instance_rows() -> Vec<Row> {
             )],
             "SecondInstance",
             FLUX,
-            "was there first",
+            "was first",
         ),
         row(
             with(
@@ -1500,7 +1500,7 @@ fn instance_rows() -> Vec<Row> {
             [],
             "Suspended",
             FLUX,
-            "switched off",
+            "suspended",
         ),
         row(
             instance("ReconciliationFailed", "something nobody has seen before"),

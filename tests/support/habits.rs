@@ -671,10 +671,10 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(11, "sed 's/,\"namespace\":\"flux-system\"//' $MANIFEST | F --context apps apply -f - --in-process --dry-run=server")
             .code(1)
             .says("FluxInstance/apps/flux")
-            .says("FluxInstance/flux-system/flux exists already"),
+            .says("FluxInstance/flux-system/flux already exists"),
         row(11, "sed 's/,\"namespace\":\"flux-system\"//' $MANIFEST | F --context apps plan -f -")
             .code(2)
-            .says("FluxInstance/flux-system/flux exists already"),
+            .says("FluxInstance/flux-system/flux already exists"),
         // timeout ends a watch as Ctrl-C does.
         row(13, "timeout -s INT 4 flux-operator get ks -n flux-system -w").code(124).shows("app"),
         row(13, "timeout -s INT 4 flux-operator tree ks app -n flux-system -w")

@@ -68,10 +68,13 @@ pub const REFUSED: &[Refused] = &[
     only_us("distribution: {registry: ''}", "spec.distribution.registry is required"),
     only_us("distribution: {artifact: 'oci://a'}", "spec.distribution.artifact: \"oci://a\" is not an address"),
     only_us("distribution: {imagePullSecret: A}", "spec.distribution.imagePullSecret: \"A\" is not the name"),
-    only_us("components: [helm-controller, helm-controller]", "spec.components[1]: helm-controller is in the list"),
+    only_us(
+        "components: [helm-controller, helm-controller]",
+        "spec.components[1]: helm-controller is already in the list",
+    ),
     only_us("cluster: {domain: cluster.local.}", "spec.cluster.domain: \"cluster.local.\" is not a DNS domain"),
     only_us("cluster: {tenantDefaultServiceAccount: A}", "spec.cluster.tenantDefaultServiceAccount: \"A\" is not"),
-    only_us("sharding: {shards: [a, a]}", "spec.sharding.shards[1]: a is in the list already"),
+    only_us("sharding: {shards: [a, a]}", "spec.sharding.shards[1]: a is already in the list"),
     only_us("sharding: {shards: [Abc]}", "spec.sharding.shards[0]: \"Abc\" is not a shard name"),
     only_us(
         "sharding: {shards: [a23456789-123456789-123456789-123456789-123]}",

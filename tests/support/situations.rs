@@ -392,7 +392,7 @@ pub fn situations() -> Vec<Situation> {
         row("a second instance", second(json!({})), "failing", (1, 1), "why"),
         row(
             "a second instance that failed",
-            second(json!({"conditions": condition("False", "ReconciliationFailed", "exists already")})),
+            second(json!({"conditions": condition("False", "ReconciliationFailed", "already exists")})),
             "failing",
             (1, 1),
             "why",

@@ -57,8 +57,8 @@ fn cause_section(text: &CauseText) -> String {
     let CauseText { cause, title, meaning, origin, neighbours, commands } = text;
     let commands = commands.iter().map(|command| format!("$ {command}")).collect::<Vec<_>>().join("\n");
     format!(
-        "\n### {cause}\n\n{title}.\n\n**Meaning.** {meaning}\n\n**How it comes about.** {origin}\n\n\
-         **Neighbours.** {neighbours}\n\n```console not run: `apps` and `podinfo` stand for the names in your cluster\n{commands}\n```\n"
+        "\n### {cause}\n\n{title}.\n\n**Meaning.** {meaning}\n\n**Why it happens.** {origin}\n\n\
+         **Similar causes.** {neighbours}\n\n```console not run: `apps` and `podinfo` stand for the names in your cluster\n{commands}\n```\n"
     )
 }
 
@@ -250,7 +250,7 @@ fn exit_codes() -> String {
 fn environment() -> String {
     let text = source("cmd/terminal/environment.rs");
     let mut page = format!(
-        "{HEAD}# Environment\n\nA flag wins over a variable, a variable over the configuration file.\n\n\
+        "{HEAD}# Environment\n\nA flag overrides a variable, and a variable overrides the configuration file.\n\n\
          | variable | meaning |\n| --- | --- |\n"
     );
     for (comment, name) in pairs(r#"((?:/// [^\n]+\n)+)pub const [A-Z_]+: &str = "([A-Z_]+)";"#, &text) {

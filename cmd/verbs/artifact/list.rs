@@ -18,7 +18,7 @@ const AT_ONCE: usize = 8;
 /// List the artifacts of a repository: their tags, digests and origins
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What was pushed\n  \
+    # The artifacts that were pushed\n  \
     flux-operator artifact list oci://ghcr.io/org/manifests")]
 pub struct Args {
     /// The repository: oci://HOST/REPOSITORY

@@ -14,7 +14,7 @@ use crate::terminal::{CliError, Exit, Shell};
 /// its digest; for an OCI image layout only the digest.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What runs in the cluster\n  \
+    # The manifests that run in the cluster\n  \
     flux-operator artifact pull oci://ghcr.io/org/manifests:latest \\\n    \
     --output ./manifests")]
 pub struct Args {

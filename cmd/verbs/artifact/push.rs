@@ -18,11 +18,11 @@ use crate::terminal::{CliError, Exit, Shell};
     # The manifests of a commit\n  \
     flux-operator artifact push oci://ghcr.io/org/app:6f8e2d1 --path ./deploy \\\n    \
     --source https://github.com/org/app --revision main@sha1:6f8e2d1\n\n  \
-    # To a registry on this machine, without its test files\n  \
+    # To a registry on this machine, without the test files\n  \
     flux-operator artifact push oci://localhost:5000/manifests:dev \\\n    \
     --path ./deploy --ignore-paths '.git/,*_test.yaml'")]
 pub struct Args {
-    /// Where to push to: oci://HOST/REPOSITORY:TAG
+    /// Destination: oci://HOST/REPOSITORY:TAG
     #[arg(value_name = "REFERENCE", value_parser = parse_reference)]
     pub reference: Reference,
     #[command(flatten)]
@@ -30,13 +30,13 @@ pub struct Args {
     /// Address of the repository the manifests come from
     #[arg(long, value_name = "URL")]
     pub source: Option<String>,
-    /// Their revision in that repository: BRANCH@sha1:COMMIT
+    /// Revision of the manifests in that repository: BRANCH@sha1:COMMIT
     #[arg(long, value_name = "REVISION")]
     pub revision: Option<String>,
     /// Creation time in RFC 3339; without it the digest is reproducible
     #[arg(long, value_name = "TIME")]
     pub created: Option<Timestamp>,
-    /// More annotations, repeatable
+    /// Additional annotations, repeatable
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = parse_annotation)]
     pub annotation: Vec<(String, String)>,
     #[command(flatten)]

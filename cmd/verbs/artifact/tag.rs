@@ -6,10 +6,10 @@ use super::parse_reference;
 use crate::session::registries::{READ_LIMIT, RegistryArgs, answer_of, registry_error};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Give an OCI artifact more tags
+/// Add tags to an OCI artifact
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What was tested goes to staging\n  \
+    # Promote a tested artifact to staging\n  \
     flux-operator artifact tag oci://ghcr.io/org/manifests:6f8e2d1 \\\n    \
     --tag staging --tag latest")]
 pub struct Args {

@@ -31,16 +31,16 @@ const HEADINGS: [&str; 4] = ["OBJECT", "STEP", "TEMPLATE", "INPUT SET"];
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Options of a ResourceSet")]
 pub struct SetBuildArgs {
-    /// File with a list of input sets, which replace those of the manifest
+    /// File with a list of input sets that replace those of the manifest
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE")]
     pub inputs_from: Option<PathBuf>,
     /// File with ResourceSetInputProviders of the type Static
     #[arg(value_hint = clap::ValueHint::FilePath, long, value_name = "FILE")]
     pub inputs_from_provider: Option<PathBuf>,
-    /// Take the inputs that the providers in the cluster have exported
+    /// Use the inputs that the providers in the cluster have exported
     #[arg(long, conflicts_with_all = ["from", "inputs_from_provider"])]
     pub live: bool,
-    /// Take the inputs that the providers of a dump have exported: a folder, a
+    /// Use the inputs that the providers of a dump have exported: a folder, a
     /// file, or - for stdin
     #[arg(long, value_name = "DIR|FILE|-", conflicts_with = "inputs_from_provider")]
     pub from: Option<PathBuf>,

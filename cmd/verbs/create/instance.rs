@@ -20,10 +20,10 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Create a FluxInstance from flags
 ///
-/// Stores the instance in the cluster; with --export or --dry-run=client the
-/// manifest is printed instead. It is checked against every rule of the API first.
-/// Fields without a flag are left out, so that the API's defaults apply. The
-/// namespace is that of -n, else of the context, else flux-system.
+/// Stores the instance in the cluster; with --export or --dry-run=client,
+/// prints the manifest instead. First checks the instance against every rule of
+/// the API. Fields without a flag are omitted, so that the API's defaults
+/// apply. The namespace is that of -n, else of the context, else flux-system.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Install the newest Flux 2 from this terminal\n  \
@@ -34,7 +34,7 @@ use crate::terminal::{CliError, Exit, Shell};
     flux-operator create instance flux --distribution-version 2.9.x \\\n    \
     --cluster-type openshift --cluster-size large \\\n    \
     --components-extra image-reflector-controller,image-automation-controller\n\n  \
-    # Apply what a Git repository holds\n  \
+    # Sync from a Git repository\n  \
     flux-operator create instance --sync-url https://example.com/fleet.git \\\n    \
     --sync-path clusters/staging --sync-pull-secret git-auth\n\n  \
     # As JSON, for another program\n  \
@@ -119,7 +119,7 @@ async fn refuse_existing(session: &Session<'_>, target: &Target) -> Result<(), C
         return Ok(());
     }
     let edit = session.command(&format!("export {}", target.words()), &target.namespace);
-    Err(CliError::failed(format!("cannot {attempted}: it exists already"))
+    Err(CliError::failed(format!("cannot {attempted}: it already exists"))
         .object(target.reference())
         .hint(format!("change it: `{edit} > flux.yaml`, edit the file, then `flux-operator apply -f flux.yaml`")))
 }

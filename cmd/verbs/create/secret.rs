@@ -141,7 +141,7 @@ pub struct SecretArgs {
     #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value_t = SecretDryRun::None,
         default_missing_value = "client", help_heading = OBJECT)]
     pub dry_run: SecretDryRun,
-    /// Delete and create again a Secret that is immutable or of another type
+    /// Delete and recreate a Secret that is immutable or of another type
     #[arg(long, help_heading = OBJECT)]
     pub replace: bool,
     /// Take over fields that another field manager owns

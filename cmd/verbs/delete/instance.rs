@@ -213,7 +213,11 @@ async fn custom_resources(session: &Session<'_>, object: &Value) -> BTreeMap<Str
 
 fn lost(custom_resources: &BTreeMap<String, usize>) -> String {
     let list: Vec<String> = custom_resources.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    if list.is_empty() { String::new() } else { format!("; with their definitions go {}", list.join(", ")) }
+    if list.is_empty() {
+        String::new()
+    } else {
+        format!("; their CRDs are deleted with all objects: {}", list.join(", "))
+    }
 }
 
 #[cfg(test)]
@@ -235,6 +239,6 @@ mod tests {
         assert!(effect(&object, false).contains("(2 Deployment, 1 ClusterRole)"), "{}", effect(&object, false));
         assert!(effect(&object, true).contains("are kept"));
         let lost = lost(&BTreeMap::from([("GitRepository".to_owned(), 204), ("Kustomization".to_owned(), 1)]));
-        assert_eq!(lost, "; with their definitions go 204 GitRepository, 1 Kustomization");
+        assert_eq!(lost, "; their CRDs are deleted with all objects: 204 GitRepository, 1 Kustomization");
     }
 }

@@ -20,29 +20,28 @@ const AT_ONCE: usize = 8;
 
 /// Check that a registry holds the images of a Flux version
 ///
-/// Images are looked up by digest if the distribution knows it, else by tag, and completely: every platform and every
-/// layer. With -f they are the images of a FluxInstance; without a REGISTRY they are looked up where the instance pulls
-/// them. The exit code is 1 when anything is missing.
+/// Looks up images by digest if the distribution lists one, else by tag, and checks every platform and every layer.
+/// With -f, checks the images of a FluxInstance; without a REGISTRY, checks the registry that the instance pulls them
+/// from. The exit code is 1 when anything is missing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Is the mirror ready for the upgrade?\n  \
     flux-operator distribution check-mirror registry.example.com/flux \\\n    \
     --version 2.9.x\n\n  \
-    # Can everything be pulled that this instance needs?\n  \
+    # Can all images of this instance be pulled?\n  \
     flux-operator distribution check-mirror -f flux.yaml")]
 pub struct Args {
     /// The mirror: HOST/PATH
     #[arg(value_name = "REGISTRY", required_unless_present = "filename")]
     pub destination: Option<String>,
-    /// File with a FluxInstance, which says what is pulled; - reads standard
-    /// input
+    /// File with the FluxInstance whose images to check; - reads standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file",
         conflicts_with_all = ["version", "registry", "variant", "components"])]
     pub filename: Option<PathBuf>,
-    /// Check the manifests too, as `distribution mirror` copies them
+    /// Also check the manifests, as copied by `distribution mirror`
     #[arg(long)]
     pub include_artifact: bool,
-    /// Check this image of the operator too, as named for `distribution mirror`
+    /// Also check this operator image, as given to `distribution mirror`
     #[arg(long, value_name = "IMAGE")]
     pub operator_image: Option<String>,
     #[command(flatten)]

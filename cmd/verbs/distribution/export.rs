@@ -11,8 +11,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Write the manifests of a Flux version into a folder
 ///
-/// The folder can be packed into an archive or an OCI artifact, and --distribution reads it. Several versions fit into
-/// one folder; existing files are overwritten. The written paths are printed.
+/// The folder can be packed into an archive or an OCI artifact, and --distribution reads it. One folder can hold
+/// several versions; existing files are overwritten. Prints the written paths.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The newest version\n  \
@@ -21,7 +21,7 @@ use crate::terminal::{CliError, Exit, Shell};
     flux-operator distribution export --version 2.8.x ./dist && \\\n    \
     tar -czf flux.tar.gz -C ./dist .")]
 pub struct Args {
-    /// Version or range; its newest version is written
+    /// Version, or range whose newest version is written
     #[arg(long, value_name = "RANGE", default_value = "2.x")]
     pub version: VersionRange,
     /// Folder to write to; created if it is missing

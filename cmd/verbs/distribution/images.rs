@@ -12,25 +12,25 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// List the container images of a Flux version
 ///
-/// Digests belong to a variant. It follows from the registry if that is a
-/// known one; for a mirror name it, or the list has tags only.
+/// Digests depend on the variant, which follows from a known registry. For a
+/// mirror, set --variant; otherwise the list has only tags.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Images of the newest version, pinned by digest\n  \
     flux-operator distribution images -o name\n\n  \
-    # What a mirror must hold for the newest 2.8\n  \
+    # The images that a mirror must have for the newest 2.8\n  \
     flux-operator distribution images --version 2.8.x \\\n    \
     --registry registry.example.com/flux --variant upstream-alpine -o name\n\n  \
     # For a script\n  \
     flux-operator distribution images --version 2.9.4 -o json")]
 pub struct Args {
-    /// Version or range; its newest version is taken
+    /// Version, or range whose newest version is used
     #[arg(long, value_name = "RANGE", default_value = "2.x")]
     pub version: VersionRange,
     /// Registry the images are pulled from
     #[arg(long, value_name = "REGISTRY", default_value = "ghcr.io/fluxcd")]
     pub registry: String,
-    /// Build of the images [default: the registry's own]
+    /// Variant of the images [default: that of the registry]
     #[arg(long, value_name = "VARIANT", value_parser = variants())]
     pub variant: Option<String>,
     #[command(flatten)]

@@ -32,28 +32,29 @@ pub const ARTIFACT: &str = "flux-operator-manifests";
     # The newest 2.8, only what an instance with two controllers needs\n  \
     flux-operator distribution mirror registry.example.com/flux --version 2.8.x \\\n    \
     --components source-controller,kustomize-controller\n\n  \
-    # Behind the air gap\n  \
+    # Inside the air gap\n  \
     flux-operator distribution mirror --from flux.tar registry.internal/flux \\\n    \
     --include-artifact")]
 pub struct Args {
-    /// Where to copy to: HOST/PATH; each image goes below it
+    /// Destination: HOST/PATH; each image is copied below it
     #[arg(value_name = "DEST")]
     pub destination: String,
     #[command(flatten)]
     images: ImageArgs,
-    /// Take images and manifests from a file of `distribution pack`
+    /// Read images and manifests from a file written by `distribution pack`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "variant"])]
     pub from: Option<PathBuf>,
-    /// Copy the manifests too, for spec.distribution.artifact
+    /// Also copy the manifests, for spec.distribution.artifact
     #[arg(long)]
     pub include_artifact: bool,
-    /// Copy this image of the operator too, as named for `distribution pack`
+    /// Also copy this operator image, as given to `distribution pack`
     #[arg(long, value_name = "IMAGE")]
     pub operator_image: Option<String>,
     /// Show what would be copied, and copy nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Check every part at the destination, also of existing images; send lost parts again, and check once more
+    /// Check every part at the destination, including parts of existing images; send missing parts again, and repeat
+    /// the check
     #[arg(long)]
     pub verify: bool,
     #[command(flatten)]

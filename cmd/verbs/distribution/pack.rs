@@ -19,26 +19,25 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Pack a Flux version into one file for places without a network
 ///
-/// The file is a tar archive of an OCI image layout: manifests, definitions, the list of images with digests,
-/// checksums, and with --images the images for all platforms. --distribution reads it wherever manifests are used, and
-/// `distribution mirror --from` copies its images to a registry. Running the command again continues an interrupted
-/// run. Prints the digest of the manifests.
+/// The file is a tar archive of an OCI image layout: manifests, CRDs, the list of images with digests, checksums, and
+/// with --images the images for all platforms. Every command with --distribution reads the file, and `distribution
+/// mirror --from` copies its images to a registry. Running the command again continues an interrupted run. Prints the
+/// digest of the manifests.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Everything for an air gap\n  \
     flux-operator distribution pack --version 2.9.x --images -o flux.tar\n\n  \
-    # On the other side\n  \
+    # Inside the air gap\n  \
     flux-operator distribution verify flux.tar && \\\n    \
     flux-operator distribution mirror --from flux.tar registry.internal/flux")]
 pub struct Args {
     /// File to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Put the images into the file too
+    /// Also pack the images
     #[arg(long)]
     pub images: bool,
-    /// Image of the operator: its manifests name it, and --images puts it into
-    /// the file
+    /// Operator image that the operator's manifests use; --images also packs it
     #[arg(long, value_name = "IMAGE")]
     pub operator_image: Option<String>,
     #[command(flatten)]

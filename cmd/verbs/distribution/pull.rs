@@ -14,7 +14,7 @@ use crate::terminal::{CliError, Exit, Shell};
 /// them. Prints the reference with its digest.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What clusters are given, for a look\n  \
+    # Inspect the distribution that clusters use\n  \
     flux-operator distribution pull --output ./flux-distribution \\\n    \
     --distribution oci://registry.example.com/flux:latest")]
 pub struct Args {

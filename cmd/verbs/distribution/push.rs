@@ -10,17 +10,17 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Push the manifests of a Flux version to a registry
 ///
-/// spec.distribution.artifact and --distribution take the artifact. Prints the reference with its digest; the same
-/// manifests give the same digest.
+/// spec.distribution.artifact and --distribution accept the artifact. Prints the reference with its digest; the same
+/// manifests always give the same digest.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The newest version, for clusters without access to ghcr.io\n  \
     flux-operator distribution push oci://registry.example.com/flux:latest")]
 pub struct Args {
-    /// Where to push to: oci://HOST/REPOSITORY:TAG
+    /// Destination: oci://HOST/REPOSITORY:TAG
     #[arg(value_name = "REFERENCE")]
     pub reference: Reference,
-    /// Version or range; its newest version is pushed
+    /// Version, or range whose newest version is pushed
     #[arg(long, value_name = "RANGE", default_value = "2.x")]
     pub version: VersionRange,
     #[command(flatten)]

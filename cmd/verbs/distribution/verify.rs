@@ -12,14 +12,14 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Verify a packed file, an artifact, a folder or an archive
 ///
-/// Every digest and checksum is compared and every manifest read. With --key an
-/// artifact in a registry must carry a signature made by `cosign sign --key`
+/// Verifies every digest and checksum, and reads every manifest. With --key, an
+/// artifact in a registry must have a signature made by `cosign sign --key`
 /// over its digest; keyless signatures are not verified. Prints the digest.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # Did the file come through whole?\n  \
+    # Was the file transferred intact?\n  \
     flux-operator distribution verify flux.tar\n\n  \
-    # Is the artifact ours?\n  \
+    # Was the artifact signed with our key?\n  \
     flux-operator distribution verify --key cosign.pub \\\n    \
     oci://registry.example.com/flux:latest")]
 pub struct Args {
@@ -29,7 +29,7 @@ pub struct Args {
     /// Public key in PEM
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Open no connection to a registry: verify what is cached
+    /// Do not connect to a registry; verify the cached artifact
     #[arg(long)]
     pub offline: bool,
     #[command(flatten)]

@@ -46,8 +46,7 @@ pub fn find(word: &str) -> Option<&'static CauseText> {
 texts! { CAUSES, Reason, [],
     ImagePullFailed {
         title: "The node cannot pull an image",
-        meaning: "The kubelet tried to pull the image of a container and failed for another reason than \
-                  credentials.",
+        meaning: "The kubelet failed to pull the image of a container, for a reason other than credentials.",
         origin: "The tag or the repository does not exist, the registry cannot be reached from the node, or the \
                  image has no build for the node's architecture.",
         neighbours: "If the registry asks for credentials, the cause is PullSecretMissing or PullSecretRejected. A \
@@ -62,8 +61,8 @@ texts! { CAUSES, Reason, [],
         title: "The registry wants credentials, and the pod has no pull secret",
         meaning: "The registry refuses to serve the image without credentials, and the pull secret of the pod does \
                   not exist or is not set.",
-        origin: "The instance names no `spec.distribution.imagePullSecret`, the Secret was never created, or it was \
-                 created in another namespace.",
+        origin: "The instance does not set `spec.distribution.imagePullSecret`, the Secret was never created, or it \
+                 was created in another namespace.",
         neighbours: "If the Secret exists and the registry refuses it, the cause is PullSecretRejected.",
         commands: [
             "flux-operator -n flux-system create secret registry registry-auth --server registry.example.com \
@@ -87,11 +86,12 @@ texts! { CAUSES, Reason, [],
     }
     CrashLoop {
         title: "A container starts and ends again and again",
-        meaning: "The container was started, ended by itself, and the kubelet waits longer before each restart.",
-        origin: "A wrong argument or setting, a missing right, a dependency that is not there, or a bug of the \
-                 program. Its last log line is shown as evidence.",
-        neighbours: "A container that the node killed for its memory is OutOfMemory. One that never started is \
-                     ContainerConfigError. One that the kubelet restarts because a probe fails is ProbeFailing.",
+        meaning: "The container starts and exits, and the kubelet waits longer before each restart.",
+        origin: "A wrong argument or setting, a missing permission, an unavailable dependency, or a bug in the \
+                 program. The container's last log line is shown as evidence.",
+        neighbours: "A container killed for its memory use is OutOfMemory. A container that never started is \
+                     ContainerConfigError. A container that the kubelet restarts because a probe fails is \
+                     ProbeFailing.",
         commands: [
             "kubectl -n apps logs podinfo-6c7d9b4f5d-x2x5q --previous",
             "flux-operator -n apps debug hr podinfo --values",
@@ -101,8 +101,8 @@ texts! { CAUSES, Reason, [],
     OutOfMemory {
         title: "A container uses more memory than its limit and is killed",
         meaning: "The kernel killed the container because it reached its memory limit (reason `OOMKilled`).",
-        origin: "More objects or larger artifacts than the limit was made for, or a leak.",
-        neighbours: "A pod that the node removed because the whole node lacked memory is Evicted.",
+        origin: "More objects or larger artifacts than the limit allows for, or a memory leak.",
+        neighbours: "A pod that was removed because the whole node was short of memory is Evicted.",
         commands: [
             "kubectl -n flux-system top pod --containers",
             "flux-operator explain instance.spec.cluster.size",
@@ -111,10 +111,10 @@ texts! { CAUSES, Reason, [],
     ContainerConfigError {
         title: "A container cannot be created",
         meaning: "The kubelet has the image, but it cannot create or start the container.",
-        origin: "A key is missing in a Secret or ConfigMap, the image runs as root where the pod forbids it, or the \
-                 command does not exist in the image.",
+        origin: "A key is missing in a Secret or ConfigMap, the image runs as root although the pod forbids it, or \
+                 the command does not exist in the image.",
         neighbours: "If the whole Secret or ConfigMap is missing, the cause is SecretMissing or ConfigMapMissing. A \
-                     container that started and ended is CrashLoop.",
+                     container that started and exited is CrashLoop.",
         commands: [
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
             "flux-operator -n apps trace pod podinfo-6c7d9b4f5d-x2x5q",
@@ -124,9 +124,9 @@ texts! { CAUSES, Reason, [],
         title: "A container runs, but its probe fails",
         meaning: "The readiness, liveness or startup probe of a running container fails, so the pod does not become \
                   ready or is restarted.",
-        origin: "The program is still starting, listens on another port, or waits for something that does not \
+        origin: "The program is still starting, listens on another port, or waits for a dependency that does not \
                  answer.",
-        neighbours: "If the container ends by itself, the cause is CrashLoop.",
+        neighbours: "If the program crashes or exits, the cause is CrashLoop.",
         commands: [
             "kubectl -n apps logs deployment/podinfo",
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
@@ -134,11 +134,11 @@ texts! { CAUSES, Reason, [],
     }
     QuotaExceeded {
         title: "A resource quota refuses the object",
-        meaning: "A ResourceQuota of the namespace is used up, or it demands requests and limits that the pod does \
+        meaning: "A ResourceQuota of the namespace is used up, or it requires requests and limits that the pod does \
                   not set.",
         origin: "More replicas or larger requests than the quota allows, or a new quota.",
-        neighbours: "A LimitRange that refuses single values is LimitExceeded. No room on the nodes is \
-                     Unschedulable.",
+        neighbours: "A LimitRange that refuses individual values is LimitExceeded. If the nodes lack capacity, the \
+                     cause is Unschedulable.",
         commands: [
             "kubectl -n apps describe resourcequota",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -147,8 +147,8 @@ texts! { CAUSES, Reason, [],
     ClaimPending {
         title: "A volume claim of the pod is not bound",
         meaning: "The pod waits for a PersistentVolumeClaim that does not exist or has no volume yet.",
-        origin: "The storage class does not exist or there is no default class, the provisioner does not run, or \
-                 there is no capacity.",
+        origin: "The storage class does not exist, no default class is set, the provisioner is not running, or no \
+                 capacity is left.",
         neighbours: "A bound volume that cannot be attached to the node is VolumeUnavailable.",
         commands: [
             "kubectl -n flux-system describe pvc",
@@ -157,8 +157,8 @@ texts! { CAUSES, Reason, [],
     }
     Unschedulable {
         title: "No node takes the pod",
-        meaning: "The scheduler found no node that fits the pod. Its message says how many nodes failed for which \
-                  reason.",
+        meaning: "The scheduler found no suitable node for the pod. Its message lists the reasons, with the number \
+                  of nodes for each.",
         origin: "Not enough CPU or memory, taints without tolerations, a node selector or affinity that no node \
                  matches, or a volume in another zone.",
         neighbours: "A node that exists but is not ready is NodeNotReady. A quota of the namespace is QuotaExceeded.",
@@ -169,11 +169,11 @@ texts! { CAUSES, Reason, [],
     }
     WebhookRefused {
         title: "An admission webhook refuses the object, or cannot be reached",
-        meaning: "The API server asks a webhook before it stores the object, and the webhook said no or did not \
-                  answer.",
+        meaning: "The API server calls a webhook before it stores the object, and the webhook refused the object or \
+                  did not answer.",
         origin: "A policy of the cluster, or a webhook whose pods are down.",
-        neighbours: "A ValidatingAdmissionPolicy or the pod security level of the namespace is PolicyRefused. A \
-                     missing right is Forbidden.",
+        neighbours: "A refusal by a ValidatingAdmissionPolicy or by the pod security level of the namespace is \
+                     PolicyRefused. A missing permission is Forbidden.",
         commands: [
             "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -182,7 +182,7 @@ texts! { CAUSES, Reason, [],
     PolicyRefused {
         title: "An admission policy refuses the object",
         meaning: "A ValidatingAdmissionPolicy or the pod security level of the namespace refused the object.",
-        origin: "The object breaks a rule of the cluster, for example it runs as root in a namespace of the level \
+        origin: "The object breaks a rule of the cluster. For example, it runs as root in a namespace with the level \
                  `restricted`.",
         neighbours: "A refusal by an external service is WebhookRefused.",
         commands: [
@@ -193,10 +193,11 @@ texts! { CAUSES, Reason, [],
     }
     Forbidden {
         title: "The reconciler lacks a right",
-        meaning: "The API server refused a request of Flux because the ServiceAccount behind it may not do that.",
-        origin: "A tenant applies an object outside of its rights, or a role was changed or deleted.",
-        neighbours: "Admission that refuses the content of an object is PolicyRefused or WebhookRefused. References \
-                     between namespaces that Flux itself refuses are AccessDenied.",
+        meaning: "The API server refused a request from Flux because the ServiceAccount that Flux used lacks the \
+                  permission.",
+        origin: "A tenant applies an object that its roles do not allow, or a role was changed or deleted.",
+        neighbours: "If admission refuses the content of an object, the cause is PolicyRefused or WebhookRefused. \
+                     References between namespaces that Flux itself refuses are AccessDenied.",
         commands: [
             "kubectl auth can-i create deployments -n apps --as system:serviceaccount:apps:flux",
             "flux-operator check",
@@ -206,7 +207,8 @@ texts! { CAUSES, Reason, [],
     HostUnreachable {
         title: "The server of a source cannot be reached",
         meaning: "The controller could not open a connection to the server, or got no answer in time.",
-        origin: "A wrong name or port, DNS, a network policy, a firewall, or a proxy that has to be used.",
+        origin: "A wrong host name or port, a DNS failure, a network policy, a firewall, or a required proxy that is \
+                 not configured.",
         neighbours: "If the server answers and its certificate is not trusted, the cause is CertificateInvalid. If \
                      the proxy cannot be reached, it is ProxyFailed.",
         commands: [
@@ -216,7 +218,7 @@ texts! { CAUSES, Reason, [],
     }
     HostKeyWrong {
         title: "The SSH host key of the Git server is not trusted",
-        meaning: "The host key of the server is not in `known_hosts` of the Secret, or it is another one.",
+        meaning: "The server's host key is missing from `known_hosts` in the Secret, or differs from the key there.",
         origin: "The server has a new key, the Secret was made for another host, or the connection is intercepted.",
         neighbours: "If the server refuses your key, the cause is CredentialsRejected.",
         commands: [
@@ -228,8 +230,9 @@ texts! { CAUSES, Reason, [],
     CertificateInvalid {
         title: "The TLS certificate of the server is not trusted",
         meaning: "The TLS handshake failed: no trusted authority signed the certificate, or it names another host.",
-        origin: "An authority of your own that Flux does not know, a proxy that opens TLS, or a wrong address.",
-        neighbours: "A certificate that is only too old is CertificateExpired.",
+        origin: "A private certificate authority that Flux does not know, a proxy that intercepts TLS, or a wrong \
+                 address.",
+        neighbours: "A certificate that has expired is CertificateExpired.",
         commands: [
             "flux-operator -n apps create secret tls git-ca --ca-crt-file ./ca.crt",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -237,11 +240,11 @@ texts! { CAUSES, Reason, [],
     }
     CredentialsRejected {
         title: "The server refuses the credentials",
-        meaning: "The server asked for credentials and refused those it got, or it got none.",
+        meaning: "The server asked for credentials and refused the ones it received, or received none.",
         origin: "An expired or revoked token, a wrong user name, a deploy key that was removed, or a repository \
                  that the user may not read.",
         neighbours: "If the Secret does not exist, the cause is SecretMissing; if it lacks a field, \
-                     SecretIncomplete. Some servers answer `not found` instead: SourceNotFound.",
+                     SecretIncomplete. Some servers answer `not found` instead, which is SourceNotFound.",
         commands: [
             "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -251,7 +254,7 @@ texts! { CAUSES, Reason, [],
         title: "A Secret that is referred to does not exist",
         meaning: "A Flux object or a pod refers to a Secret that is not in its namespace.",
         origin: "It was never created, it was created in another namespace, or it was deleted.",
-        neighbours: "A Secret that exists and lacks a field is SecretIncomplete. A pull secret of a pod is \
+        neighbours: "A Secret that exists but lacks a field is SecretIncomplete. A missing pull secret of a pod is \
                      PullSecretMissing.",
         commands: [
             "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
@@ -260,11 +263,11 @@ texts! { CAUSES, Reason, [],
     }
     SourceNotFound {
         title: "The address, branch, tag or version does not exist",
-        meaning: "The server answered that it does not have what the source asks for.",
-        origin: "A typing mistake, a deleted branch, a version range without a match, or credentials that may not \
-                 see the repository.",
-        neighbours: "A chart that a Helm repository does not have is ChartNotFound. A path that the source does not \
-                     contain is KustomizationFailed.",
+        meaning: "The server answered that the address, branch, tag or version in the source does not exist.",
+        origin: "A typing mistake, a deleted branch, a version range without a match, or credentials without access \
+                 to the repository.",
+        neighbours: "A chart that is missing from a Helm repository is ChartNotFound. A path that is missing from \
+                     the source is KustomizationFailed.",
         commands: [
             "flux-operator -n apps events gitrepository/podinfo",
             "kubectl -n apps edit gitrepository podinfo",
@@ -272,10 +275,10 @@ texts! { CAUSES, Reason, [],
     }
     SourceFailed {
         title: "The source cannot be fetched",
-        meaning: "Fetching the source failed with a text that no other cause explains.",
-        origin: "The text of the condition is shown as evidence.",
-        neighbours: "Known texts have causes of their own: HostUnreachable, CertificateInvalid, \
-                     CredentialsRejected, SourceNotFound.",
+        meaning: "Fetching the source failed with a message that no other cause explains.",
+        origin: "See the message of the condition, which is shown as evidence.",
+        neighbours: "Known messages have their own causes: HostUnreachable, CertificateInvalid, CredentialsRejected, \
+                     SourceNotFound.",
         commands: [
             "flux-operator -n apps logs gitrepository/podinfo --since 1h",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -284,10 +287,11 @@ texts! { CAUSES, Reason, [],
     KustomizationFailed {
         title: "The manifests of the source cannot be built or applied",
         meaning: "The source was fetched, but its manifests cannot be built.",
-        origin: "The path does not exist, a file is not valid YAML, two files hold the same object, or a \
-                 kustomization names a missing file.",
-        neighbours: "An object that the API server refuses is ObjectInvalid, Forbidden or PolicyRefused. Variables \
-                     are SubstitutionFailed, encrypted files DecryptionFailed.",
+        origin: "The path does not exist, a file is not valid YAML, two files define the same object, or a \
+                 kustomization refers to a missing file.",
+        neighbours: "An object that the API server refuses is ObjectInvalid, Forbidden or PolicyRefused. A variable \
+                     that cannot be substituted is SubstitutionFailed; a file that cannot be decrypted is \
+                     DecryptionFailed.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
             "flux-operator -n apps reconcile kustomization podinfo --with-source",
@@ -295,11 +299,11 @@ texts! { CAUSES, Reason, [],
     }
     DependencyNotReady {
         title: "A dependency is not ready",
-        meaning: "The object waits for another one in its `dependsOn`, or for an ImageRepository that has not been \
-                  scanned.",
-        origin: "The other object fails or has not been reconciled yet. `why` goes on to the other object where it \
-                 explains the wait.",
-        neighbours: "A dependency that does not exist is DependencyMissing. Dependencies in a circle are \
+        meaning: "The object waits for another object in its `dependsOn`, or for an ImageRepository that has not \
+                  been scanned.",
+        origin: "The other object fails or has not been reconciled yet. `why` continues with the other object if \
+                 that object explains the wait.",
+        neighbours: "A dependency that does not exist is DependencyMissing. Circular dependencies are \
                      DependencyCycle.",
         commands: [
             "flux-operator why",
@@ -310,8 +314,8 @@ texts! { CAUSES, Reason, [],
         title: "The artifact of the source cannot be fetched",
         meaning: "The source has no artifact, source-controller does not serve it, or the artifact of the \
                   distribution cannot be pulled.",
-        origin: "source-controller was restarted and fetches again, a network policy closes its port, or the source \
-                 itself fails.",
+        origin: "source-controller was restarted and is fetching again, a network policy blocks its port, or the \
+                 source itself fails.",
         neighbours: "An artifact that is served with the wrong content is ArtifactCorrupt.",
         commands: [
             "flux-operator get all -A --ready-status False",
@@ -323,7 +327,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The source has had a newer revision for a long time, and the Kustomization still has the older \
                   one.",
         origin: "kustomize-controller is overloaded, hangs in a health check, or does not see the object.",
-        neighbours: "If the controller does not run, the cause is ControllerStopped or ControllerNotReady.",
+        neighbours: "If the controller is not running, the cause is ControllerStopped or ControllerNotReady.",
         commands: [
             "flux-operator logs --controller kustomize --since 1h",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -331,11 +335,11 @@ texts! { CAUSES, Reason, [],
     }
     BadVersionRange {
         title: "No Flux version fits the version range",
-        meaning: "`spec.distribution.version` cannot be read, matches no version, or asks for an older minor than \
-                  the installed one.",
+        meaning: "`spec.distribution.version` cannot be parsed, matches no version, or requests an older minor \
+                  version than the installed one.",
         origin: "A typing mistake, a version that this program or the artifact does not have, or a range that was \
                  lowered.",
-        neighbours: "A patch that does not fit is PatchFailed.",
+        neighbours: "A patch that cannot be applied is PatchFailed.",
         commands: [
             "flux-operator distribution versions",
             "flux-operator plan instance -f flux.yaml",
@@ -353,9 +357,10 @@ texts! { CAUSES, Reason, [],
     }
     BuildFailed {
         title: "The instance cannot be built",
-        meaning: "The objects of the instance cannot be made from its spec and the distribution.",
+        meaning: "The objects of the instance cannot be generated from its spec and the distribution.",
         origin: "A component that the version does not have, or values that contradict each other.",
-        neighbours: "A version without a match is BadVersionRange. A patch is PatchFailed.",
+        neighbours: "A version range without a match is BadVersionRange. A patch that cannot be applied is \
+                     PatchFailed.",
         commands: [
             "flux-operator build instance -f flux.yaml",
             "flux-operator explain instance.spec",
@@ -363,10 +368,10 @@ texts! { CAUSES, Reason, [],
     }
     Suspended {
         title: "Reconciliation is suspended",
-        meaning: "Somebody suspended the object. It is kept as it is and nothing is applied.",
+        meaning: "The object was suspended. Its current state is kept and nothing is applied.",
         origin: "`suspend`, `flux suspend`, `spec.suspend: true` in Git, or the annotation \
                  `fluxcd.controlplane.io/reconcile: disabled`.",
-        neighbours: "An object that a controller does not see at all is ShardUnserved or ControllerMissing.",
+        neighbours: "An object that no controller reconciles at all is ShardUnserved or ControllerMissing.",
         commands: [
             "flux-operator get suspended -A",
             "flux-operator -n apps resume kustomization podinfo",
@@ -385,10 +390,11 @@ texts! { CAUSES, Reason, [],
     }
     TemplateFailed {
         title: "A template of a ResourceSet cannot be rendered",
-        meaning: "A template has a mistake, or the text that it renders is not a Kubernetes object. The condition has \
-                  the line of the template; nothing is applied or pruned.",
-        origin: "A function with the wrong kind of value, a missing `end`, or a value that breaks the YAML around it.",
-        neighbours: "A value that an input set lacks is InputMissing.",
+        meaning: "A template contains an error, or its output is not a Kubernetes object. The condition names the \
+                  line of the template. Nothing is applied or pruned.",
+        origin: "A function called with the wrong type of value, a missing `end`, or a value that breaks the YAML \
+                 around it.",
+        neighbours: "A value that is missing from an input set is InputMissing.",
         commands: [
             "flux-operator -n apps debug rset web --inputs",
             "flux-operator build rset -f web.yaml --live",
@@ -396,9 +402,10 @@ texts! { CAUSES, Reason, [],
     }
     InputMissing {
         title: "An input set lacks a value that a template uses",
-        meaning: "The template reads `inputs.NAME`, and the input set has no such name. Nothing is applied or pruned.",
-        origin: "A typing mistake, or a provider that exports the value for some of its sets only.",
-        neighbours: "A template with another mistake is TemplateFailed.",
+        meaning: "The template reads `inputs.NAME`, but the input set has no value of that name. Nothing is applied \
+                  or pruned.",
+        origin: "A typing mistake, or a provider that exports the value for only some of its sets.",
+        neighbours: "A template with any other error is TemplateFailed.",
         commands: [
             "flux-operator -n apps debug rset web --inputs",
             "flux-operator -n apps get inputs rset/web",
@@ -407,9 +414,9 @@ texts! { CAUSES, Reason, [],
     }
     ObjectCollision {
         title: "Two steps of a ResourceSet render the same object",
-        meaning: "An object has the kind, namespace and name of one in another step, so the steps would overwrite it in \
-                  turn. Nothing is applied.",
-        origin: "A name that does not contain what tells its input set from the others.",
+        meaning: "Two steps render an object of the same kind, namespace and name, so each would overwrite the \
+                  other's object. Nothing is applied.",
+        origin: "The name does not contain the value that distinguishes its input set from the others.",
         neighbours: "Within one step the first object is applied, and `build rset --strict` reports the others.",
         commands: [
             "flux-operator build rset -f web.yaml --live --explain",
@@ -418,17 +425,18 @@ texts! { CAUSES, Reason, [],
     }
     ExpressionInvalid {
         title: "An expression of a ResourceSet is not valid",
-        meaning: "A `readyExpr` cannot be parsed as CEL, so it is not known what the ResourceSet waits for. It is not \
-                  tried again before the spec changes.",
+        meaning: "A `readyExpr` cannot be parsed as CEL, so the operator cannot check what the ResourceSet waits \
+                  for. It does not retry until the spec changes.",
         origin: "A typing mistake in the expression.",
-        neighbours: "An expression that is valid and false is DependencyNotReady.",
+        neighbours: "A valid expression that evaluates to false is DependencyNotReady.",
         commands: [
             "kubectl -n apps edit resourceset web",
         ],
     }
     SecondInstance {
         title: "The cluster has another FluxInstance already",
-        meaning: "A cluster takes one FluxInstance, and another one was there first. Nothing is applied for this one.",
+        meaning: "A cluster can have only one FluxInstance, and another one already exists. Nothing is applied for \
+                  this one.",
         origin: "A manifest was applied to a second namespace, or under a second name.",
         neighbours: "An instance that no operator reconciles is OperatorAbsent.",
         commands: [
@@ -438,7 +446,7 @@ texts! { CAUSES, Reason, [],
     }
     OperatorAbsent {
         title: "No operator reconciles the object",
-        meaning: "The object belongs to the operator, and no operator is running in the cluster.",
+        meaning: "The operator reconciles this kind of object, but no operator is running in the cluster.",
         origin: "The operator was never installed, is scaled to zero, crashes, or has not renewed its lease.",
         neighbours: "A missing controller of Flux is ControllerMissing.",
         commands: [
@@ -448,9 +456,10 @@ texts! { CAUSES, Reason, [],
     }
     ObjectFailed {
         title: "An applied object reports failure",
-        meaning: "Flux applied the object and the object itself reports that it failed.",
-        origin: "See the status of the object. A Deployment that is scaled to zero on purpose counts too.",
-        neighbours: "If a pod explains it, that is the cause: CrashLoop, ImagePullFailed and their neighbours.",
+        meaning: "Flux applied the object, and the object itself reports that it failed.",
+        origin: "See the status of the object. A Deployment that was scaled to zero on purpose is reported as well.",
+        neighbours: "If a pod explains the failure, the pod's cause is reported instead: CrashLoop, ImagePullFailed \
+                     or a similar one.",
         commands: [
             "flux-operator -n apps tree kustomization podinfo",
             "flux-operator what-changed --since 2h",
@@ -458,8 +467,8 @@ texts! { CAUSES, Reason, [],
     }
     ObjectMissing {
         title: "An applied object was deleted",
-        meaning: "The object is in the inventory of Flux and not in the cluster.",
-        origin: "Somebody deleted it, or another tool did. The next reconciliation creates it again.",
+        meaning: "The object is in the inventory of Flux but not in the cluster.",
+        origin: "A person or another tool deleted it. The next reconciliation creates it again.",
         neighbours: "An object that was never created because it was refused is ObjectInvalid or Forbidden.",
         commands: [
             "flux-operator what-changed --since 2h",
@@ -471,7 +480,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The API server refused an object because of its content.",
         origin: "A misspelled field, a value of the wrong type, a missing namespace, or a field that the version of \
                  the kind does not have.",
-        neighbours: "A field that may not change is ImmutableField. A kind that is not known is DefinitionMissing.",
+        neighbours: "A field that may not change is ImmutableField. An unknown kind is DefinitionMissing.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
             "flux-operator explain helmrelease.spec",
@@ -479,9 +488,9 @@ texts! { CAUSES, Reason, [],
     }
     ReconciliationFailed {
         title: "The last reconciliation failed",
-        meaning: "The object reports a failure with a text that no other cause explains.",
-        origin: "The text of the condition is shown as evidence.",
-        neighbours: "Known texts have causes of their own.",
+        meaning: "The object reports a failure with a message that no other cause explains.",
+        origin: "See the message of the condition, which is shown as evidence.",
+        neighbours: "Known messages have their own causes.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
             "flux-operator -n apps logs kustomization/podinfo --since 1h",
@@ -489,10 +498,9 @@ texts! { CAUSES, Reason, [],
     }
     InProgress {
         title: "Reconciliation has not ended yet",
-        meaning: "The controller works on the object, or its pods are starting.",
-        origin: "A change a moment ago. If it lasts, a health check waits for an object.",
-        neighbours: "A rollout that ran out of time is RolloutFailed; a health check that ended is \
-                     HealthCheckFailed.",
+        meaning: "The controller is reconciling the object, or its pods are starting.",
+        origin: "A recent change. If this lasts, a health check is waiting for an object.",
+        neighbours: "A rollout that timed out is RolloutFailed; a health check that failed is HealthCheckFailed.",
         commands: [
             "flux-operator -n apps wait kustomization podinfo",
             "flux-operator -n apps tree kustomization podinfo",
@@ -500,9 +508,9 @@ texts! { CAUSES, Reason, [],
     }
     CertificateExpired {
         title: "The TLS certificate of the server has expired",
-        meaning: "The server showed a certificate whose validity has ended.",
+        meaning: "The server presented a certificate that has expired.",
         origin: "The certificate was not renewed, or the clock of the node is wrong.",
-        neighbours: "A certificate of an unknown authority is CertificateInvalid.",
+        neighbours: "A certificate from an unknown authority is CertificateInvalid.",
         commands: [
             "openssl s_client -connect git.example.com:443",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -510,8 +518,9 @@ texts! { CAUSES, Reason, [],
     }
     SignatureInvalid {
         title: "A signature is missing or does not match",
-        meaning: "The source demands a signature, and what was fetched is not signed by a trusted key or identity.",
-        origin: "The artifact was pushed without signing, another key signed it, or it was replaced.",
+        meaning: "The source requires a signature, and the fetched content is not signed by a trusted key or \
+                  identity.",
+        origin: "The artifact was pushed without a signature, was signed with another key, or was replaced.",
         neighbours: "Content that does not match its digest is ArtifactCorrupt.",
         commands: [
             "kubectl -n apps get ocirepository podinfo -o jsonpath='{.spec.verify}'",
@@ -521,7 +530,7 @@ texts! { CAUSES, Reason, [],
     SecretIncomplete {
         title: "A Secret lacks a field or holds an unusable one",
         meaning: "The Secret exists, but a key in it is missing or cannot be read.",
-        origin: "It was made for another kind of credentials, or a private key was cut or has a password.",
+        origin: "It was created for another type of credentials, or a private key is truncated or has a password.",
         neighbours: "If the Secret does not exist, the cause is SecretMissing.",
         commands: [
             "kubectl -n apps describe secret git-ssh-auth",
@@ -531,8 +540,8 @@ texts! { CAUSES, Reason, [],
     }
     RateLimited {
         title: "The server answers that it had too many requests",
-        meaning: "The registry or Git server limits how often it may be asked.",
-        origin: "A short interval, many sources of one host, or requests without credentials.",
+        meaning: "The registry or Git server limits the rate of requests.",
+        origin: "A short interval, many sources on one host, or requests without credentials.",
         neighbours: "If the API server of the cluster limits requests, the cause is Throttled.",
         commands: [
             "flux-operator get all -A --filter kind=OCIRepository",
@@ -551,9 +560,9 @@ texts! { CAUSES, Reason, [],
     }
     UrlInvalid {
         title: "The address of the source cannot be used",
-        meaning: "The address cannot be read, or it has a scheme that this kind does not take.",
+        meaning: "The address cannot be parsed, or it has a scheme that this kind does not support.",
         origin: "A typing mistake, `https://` where `oci://` is needed, or credentials inside the address.",
-        neighbours: "An address that is right and does not exist is SourceNotFound.",
+        neighbours: "A valid address that does not exist is SourceNotFound.",
         commands: [
             "flux-operator explain gitrepository.spec.url",
             "kubectl -n apps edit gitrepository podinfo",
@@ -571,9 +580,10 @@ texts! { CAUSES, Reason, [],
     }
     AccessDenied {
         title: "References between namespaces are switched off",
-        meaning: "The object refers to one in another namespace, and Flux is set up not to allow that.",
+        meaning: "The object refers to an object in another namespace, and Flux is configured to refuse such \
+                  references.",
         origin: "`spec.cluster.multitenant: true`, or `--no-cross-namespace-refs` on a controller.",
-        neighbours: "A right that the API server refuses is Forbidden.",
+        neighbours: "A request that the API server refuses is Forbidden.",
         commands: [
             "flux-operator explain instance.spec.cluster.multitenant",
             "kubectl -n apps edit kustomization podinfo",
@@ -581,8 +591,9 @@ texts! { CAUSES, Reason, [],
     }
     ArtifactCorrupt {
         title: "The content of an artifact does not match",
-        meaning: "The artifact has another digest than its source announced, or a chart archive is not a chart.",
-        origin: "The artifact was replaced while it was fetched, or something else than a chart was pushed.",
+        meaning: "The digest of the artifact differs from the one that its source announced, or a chart archive is \
+                  not a chart.",
+        origin: "The artifact was replaced while it was fetched, or something other than a chart was pushed.",
         neighbours: "A missing signature is SignatureInvalid.",
         commands: [
             "flux-operator -n apps reconcile helmrelease podinfo --with-source",
@@ -601,7 +612,7 @@ texts! { CAUSES, Reason, [],
     }
     ChartFailed {
         title: "A template of the chart cannot be rendered",
-        meaning: "Helm has chart and values, and rendering ends in an error.",
+        meaning: "Helm has the chart and the values, but rendering fails.",
         origin: "A required value is not set, a template is wrong, or the chart refuses this Kubernetes version.",
         neighbours: "Values that break the schema of the chart are ValuesInvalid. Objects that the API server \
                      refuses are ObjectInvalid.",
@@ -612,9 +623,9 @@ texts! { CAUSES, Reason, [],
     }
     ValuesMissing {
         title: "Values of a Helm release come from an object that does not exist",
-        meaning: "`spec.valuesFrom` names a ConfigMap, Secret or key that is not there.",
+        meaning: "`spec.valuesFrom` names a ConfigMap, Secret or key that does not exist.",
         origin: "A typing mistake, another namespace, or an object that a later Kustomization creates.",
-        neighbours: "Values that exist and do not fit are ValuesInvalid.",
+        neighbours: "Values that exist but do not fit the chart are ValuesInvalid.",
         commands: [
             "flux-operator -n apps debug hr podinfo --values",
             "flux-operator -n apps reconcile helmrelease podinfo",
@@ -623,7 +634,7 @@ texts! { CAUSES, Reason, [],
     ValuesInvalid {
         title: "The values do not fit the chart",
         meaning: "The values cannot be read, or they break the schema of the chart.",
-        origin: "A value of another type, a field that the schema does not allow, or invalid YAML in `valuesFrom`.",
+        origin: "A value of the wrong type, a field that the schema does not allow, or invalid YAML in `valuesFrom`.",
         neighbours: "Errors in templates are ChartFailed.",
         commands: [
             "flux-operator -n apps debug hr podinfo --values -o wide",
@@ -633,8 +644,9 @@ texts! { CAUSES, Reason, [],
     HelmLocked {
         title: "An earlier action on the release did not end",
         meaning: "Helm's record says that an install or upgrade is pending, or that no version was ever deployed.",
-        origin: "helm-controller was stopped in the middle, or `helm` was interrupted on the same release.",
-        neighbours: "A release of the same name from another owner is HelmOwnership.",
+        origin: "helm-controller was stopped during the action, or a `helm` command on the same release was \
+                 interrupted.",
+        neighbours: "A release with the same name and another owner is HelmOwnership.",
         commands: [
             "flux-operator -n apps debug hr podinfo --history",
             "flux-operator -n apps reconcile hr podinfo --reset",
@@ -642,9 +654,9 @@ texts! { CAUSES, Reason, [],
     }
     HelmOwnership {
         title: "Something else owns the release or one of its objects",
-        meaning: "An object of the chart exists without Helm's marks, or with those of another release.",
+        meaning: "An object of the chart exists without Helm's ownership metadata, or with that of another release.",
         origin: "It was created by hand or by another tool, or two releases contain it.",
-        neighbours: "Two appliers of one field are FieldConflict.",
+        neighbours: "Two field managers that apply the same field are FieldConflict.",
         commands: [
             "flux-operator -n apps trace deployment podinfo",
             "flux-operator -n apps debug hr podinfo --history",
@@ -653,8 +665,8 @@ texts! { CAUSES, Reason, [],
     HelmHookFailed {
         title: "A hook of the chart fails",
         meaning: "Helm ran a Job or Pod before or after the action, and it failed.",
-        origin: "See the pod of the hook: `why` explains the pod, too, while it exists.",
-        neighbours: "A test of the chart is HelmTestFailed.",
+        origin: "See the pod of the hook. While the pod exists, `why` explains it too.",
+        neighbours: "A failed test of the chart is HelmTestFailed.",
         commands: [
             "kubectl -n apps get jobs,pods",
             "flux-operator -n apps logs hr/podinfo",
@@ -672,9 +684,9 @@ texts! { CAUSES, Reason, [],
     }
     HelmFailed {
         title: "The action of Helm failed",
-        meaning: "An install, upgrade, rollback or uninstall failed with a text that no other cause explains.",
-        origin: "The text of the condition is shown as evidence.",
-        neighbours: "Known texts have causes of their own: ChartFailed, ValuesInvalid, HelmLocked, \
+        meaning: "An install, upgrade, rollback or uninstall failed with a message that no other cause explains.",
+        origin: "See the message of the condition, which is shown as evidence.",
+        neighbours: "Known messages have their own causes: ChartFailed, ValuesInvalid, HelmLocked, \
                      HealthCheckFailed.",
         commands: [
             "flux-operator -n apps debug hr podinfo --history",
@@ -683,7 +695,7 @@ texts! { CAUSES, Reason, [],
     }
     SubstitutionFailed {
         title: "A variable of the manifests cannot be substituted",
-        meaning: "`spec.postBuild` of the Kustomization names something missing, or a variable has no value.",
+        meaning: "`spec.postBuild` of the Kustomization refers to a missing object, or a variable has no value.",
         origin: "A missing ConfigMap or Secret, a misspelled variable, or text such as `${x}` that was not meant as \
                  a variable.",
         neighbours: "Manifests that cannot be built are KustomizationFailed.",
@@ -695,7 +707,7 @@ texts! { CAUSES, Reason, [],
     DecryptionFailed {
         title: "A file cannot be decrypted",
         meaning: "SOPS has no key for a file, or the Secret with the keys does not exist.",
-        origin: "A file was encrypted for another key, or the key was not put into the cluster.",
+        origin: "A file was encrypted for another key, or the key was not added to the cluster.",
         neighbours: "Other missing Secrets are SecretMissing.",
         commands: [
             "flux-operator -n apps create secret sops sops-keys --age-key-file ./age.agekey",
@@ -706,7 +718,7 @@ texts! { CAUSES, Reason, [],
         title: "A dependency or source does not exist",
         meaning: "`dependsOn` or `sourceRef` names an object that is not in the cluster.",
         origin: "A typing mistake, another namespace, or an object that was deleted or not created yet.",
-        neighbours: "An object that exists and fails is DependencyNotReady.",
+        neighbours: "An object that exists but fails is DependencyNotReady.",
         commands: [
             "flux-operator get all -A",
             "kubectl -n apps edit kustomization podinfo",
@@ -714,8 +726,8 @@ texts! { CAUSES, Reason, [],
     }
     DependencyCycle {
         title: "Dependencies wait for each other in a circle",
-        meaning: "Following `dependsOn` leads back to the object, so each one waits for the others.",
-        origin: "Two changes that were made apart.",
+        meaning: "Following `dependsOn` leads back to the object, so each object waits for the others.",
+        origin: "Two changes that were made independently.",
         neighbours: "A single dependency that fails is DependencyNotReady.",
         commands: [
             "kubectl -n apps edit kustomization podinfo",
@@ -723,9 +735,9 @@ texts! { CAUSES, Reason, [],
     }
     DefinitionMissing {
         title: "The API server does not know a kind",
-        meaning: "An object has a kind that no installed custom resource definition serves.",
-        origin: "The definition comes from another Kustomization or chart that was not applied first.",
-        neighbours: "A kind that is served at other versions only is DefinitionVersionUnserved.",
+        meaning: "An object has a kind that no installed CRD serves.",
+        origin: "The CRD comes from another Kustomization or chart that was not applied first.",
+        neighbours: "A kind that is served only at other versions is DefinitionVersionUnserved.",
         commands: [
             "kubectl get crds",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -733,9 +745,9 @@ texts! { CAUSES, Reason, [],
     }
     DefinitionVersionUnserved {
         title: "The API server does not serve a kind at this version",
-        meaning: "The definition is installed, but not with the version that the manifest uses.",
-        origin: "Manifests with an old version of an API after an upgrade, or new ones before it.",
-        neighbours: "A kind that is not known at all is DefinitionMissing.",
+        meaning: "The CRD is installed, but does not serve the version that the manifest uses.",
+        origin: "Manifests that use an old API version after an upgrade, or a new one before it.",
+        neighbours: "A kind that the API server does not know at all is DefinitionMissing.",
         commands: [
             "flux-operator migrate -f ./clusters --dry-run",
             "flux-operator check -f ./clusters",
@@ -743,7 +755,7 @@ texts! { CAUSES, Reason, [],
     }
     NamespaceMissing {
         title: "The namespace of an object does not exist",
-        meaning: "An object is to be applied into a namespace that is not there.",
+        meaning: "An object cannot be applied because its namespace does not exist.",
         origin: "The namespace is created by another Kustomization, or it was deleted.",
         neighbours: "A namespace that is being deleted is NamespaceTerminating.",
         commands: [
@@ -753,9 +765,9 @@ texts! { CAUSES, Reason, [],
     }
     NamespaceTerminating {
         title: "The namespace is being deleted",
-        meaning: "The API server takes no new objects into a namespace that is being deleted.",
-        origin: "Somebody deleted it, and a finalizer of an object in it may keep it.",
-        neighbours: "The object that keeps it has the cause StuckFinalizer.",
+        meaning: "The API server accepts no new objects in a namespace that is being deleted.",
+        origin: "The namespace was deleted. The finalizer of an object in it may block the deletion.",
+        neighbours: "The object that blocks the deletion has the cause StuckFinalizer.",
         commands: [
             "kubectl get namespace apps -o jsonpath='{.status.conditions}'",
             "flux-operator what-changed --since 2h",
@@ -763,9 +775,9 @@ texts! { CAUSES, Reason, [],
     }
     ServiceAccountMissing {
         title: "The ServiceAccount of the pods does not exist",
-        meaning: "Pods cannot be created because their ServiceAccount is not there.",
+        meaning: "Pods cannot be created because their ServiceAccount does not exist.",
         origin: "It was deleted, or it comes from another Kustomization.",
-        neighbours: "A ServiceAccount without rights is Forbidden.",
+        neighbours: "A ServiceAccount without the required permissions is Forbidden.",
         commands: [
             "kubectl -n apps get serviceaccounts",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -783,10 +795,10 @@ texts! { CAUSES, Reason, [],
     }
     ImmutableField {
         title: "A field cannot be changed on an existing object",
-        meaning: "Kubernetes does not allow a change of this field. The object would have to be deleted and created \
+        meaning: "Kubernetes does not allow changes to this field. The object would have to be deleted and created \
                   again.",
         origin: "A changed selector of a Deployment, a changed Job template, or a changed storage class of a claim.",
-        neighbours: "Values that are wrong in any object are ObjectInvalid.",
+        neighbours: "Values that are invalid even in a new object are ObjectInvalid.",
         commands: [
             "flux-operator -n apps impact kustomization/podinfo",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -794,9 +806,9 @@ texts! { CAUSES, Reason, [],
     }
     ObjectTooLarge {
         title: "An object is larger than the API server takes",
-        meaning: "The API server or etcd refused an object for its size, or its annotations are larger than 256 \
-                  KiB.",
-        origin: "Large files in a ConfigMap, or `kubectl apply` that stores the object in an annotation.",
+        meaning: "The API server or etcd refused an object because of its size, or its annotations are larger than \
+                  256 KiB.",
+        origin: "Large files in a ConfigMap, or `kubectl apply`, which stores the object in an annotation.",
         neighbours: "A full database is StorageFull.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
@@ -814,8 +826,8 @@ texts! { CAUSES, Reason, [],
     }
     LimitExceeded {
         title: "A LimitRange refuses the pod",
-        meaning: "A LimitRange of the namespace allows smaller or larger values only.",
-        origin: "Requests or limits of a container outside of the range.",
+        meaning: "A LimitRange of the namespace allows only smaller or larger values.",
+        origin: "Requests or limits of a container that are outside the range.",
         neighbours: "A quota of the whole namespace is QuotaExceeded.",
         commands: [
             "kubectl -n apps describe limitrange",
@@ -823,9 +835,9 @@ texts! { CAUSES, Reason, [],
     }
     Throttled {
         title: "Requests to the API server are limited",
-        meaning: "The API server answers `too many requests`, or the controller waits for its own limit.",
+        meaning: "The API server answers `too many requests`, or the controller has reached its own request limit.",
         origin: "Many objects with short intervals, or another client that overloads the API server.",
-        neighbours: "A controller without CPU is ControllerThrottled. A registry that limits requests is \
+        neighbours: "A controller at its CPU limit is ControllerThrottled. A registry that limits requests is \
                      RateLimited.",
         commands: [
             "flux-operator stats",
@@ -834,9 +846,9 @@ texts! { CAUSES, Reason, [],
     }
     PruneFailed {
         title: "An object that left the source cannot be deleted",
-        meaning: "Flux tried to delete an object that is not in the source any more, and the API server refused.",
-        origin: "A missing right, a webhook, or a finalizer.",
-        neighbours: "A deletion that was accepted and does not end is StuckFinalizer.",
+        meaning: "Flux tried to delete an object that is no longer in the source, and the API server refused.",
+        origin: "A missing permission, a webhook, or a finalizer.",
+        neighbours: "A deletion that was accepted but does not finish is StuckFinalizer.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -844,9 +856,10 @@ texts! { CAUSES, Reason, [],
     }
     HealthCheckFailed {
         title: "What was applied does not become healthy",
-        meaning: "Everything was applied, and an object did not become ready in time.",
-        origin: "See the objects below it. `why` continues with the pod that explains it, where there is one.",
-        neighbours: "A rollout with a cause of its own has that cause: CrashLoop, ImagePullFailed, Unschedulable.",
+        meaning: "Everything was applied, but an object did not become ready in time.",
+        origin: "See the objects below it. `why` continues with the pod that explains the failure, if there is one.",
+        neighbours: "If a rollout has a more specific cause, that cause is reported: CrashLoop, ImagePullFailed, \
+                     Unschedulable.",
         commands: [
             "flux-operator -n apps tree kustomization podinfo",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -865,7 +878,7 @@ texts! { CAUSES, Reason, [],
     PushRejected {
         title: "The Git server refuses a push",
         meaning: "image-automation-controller made a commit, and the server refused it.",
-        origin: "A protected branch, a token that may only read, or a branch that moved on.",
+        origin: "A protected branch, a read-only token, or a branch that has new commits.",
         neighbours: "Credentials that are refused altogether are CredentialsRejected.",
         commands: [
             "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
@@ -876,8 +889,8 @@ texts! { CAUSES, Reason, [],
         title: "A controller of Flux is not installed",
         meaning: "Objects of this kind need a controller that is not in the cluster.",
         origin: "The component is not in `spec.components`, or its Deployment was deleted.",
-        neighbours: "One that is scaled to zero is ControllerStopped. One whose pods fail is ControllerNotReady or \
-                     has the cause of its pod.",
+        neighbours: "A controller that is scaled to zero is ControllerStopped. A controller whose pods fail is \
+                     ControllerNotReady or has the cause of its pod.",
         commands: [
             "flux-operator get components",
             "flux-operator plan instance flux",
@@ -886,8 +899,8 @@ texts! { CAUSES, Reason, [],
     }
     ControllerStopped {
         title: "A controller of Flux is scaled to zero",
-        meaning: "The Deployment of the controller exists and has no replicas.",
-        origin: "Somebody scaled it down, for example during an incident.",
+        meaning: "The Deployment of the controller exists but has no replicas.",
+        origin: "It was scaled down, for example during an incident.",
         neighbours: "A Deployment that does not exist is ControllerMissing.",
         commands: [
             "flux-operator what-changed --since 24h",
@@ -896,9 +909,10 @@ texts! { CAUSES, Reason, [],
     }
     ControllerNotReady {
         title: "No pod of a controller is ready",
-        meaning: "The Deployment of the controller has pods, and none of them is ready.",
-        origin: "The pods are starting, or they fail without a cause that can be read.",
-        neighbours: "If a pod explains it, that is the cause: CrashLoop, OutOfMemory, ImagePullFailed.",
+        meaning: "The Deployment of the controller has pods, but none of them is ready.",
+        origin: "The pods are starting, or they fail for a reason that cannot be determined.",
+        neighbours: "If a pod explains the failure, the pod's cause is reported instead: CrashLoop, OutOfMemory, \
+                     ImagePullFailed.",
         commands: [
             "flux-operator get components",
             "kubectl -n flux-system describe deployment kustomize-controller",
@@ -907,7 +921,7 @@ texts! { CAUSES, Reason, [],
     ControllerThrottled {
         title: "A controller of Flux uses all the CPU that it may use",
         meaning: "The measured CPU of the controller's pod is at its limit, so its queue grows.",
-        origin: "More objects than the size of the installation was made for.",
+        origin: "More objects than the installation is sized for.",
         neighbours: "Limits on requests to the API server are Throttled.",
         commands: [
             "kubectl -n flux-system top pod",
@@ -916,9 +930,9 @@ texts! { CAUSES, Reason, [],
     }
     ShardUnserved {
         title: "No controller selects the object",
-        meaning: "Controllers run, and none of them looks at objects with these labels or in this namespace.",
-        origin: "A label of a shard that does not exist, or controllers that watch their own namespace only.",
-        neighbours: "A controller that is not there at all is ControllerMissing.",
+        meaning: "Controllers are running, but none of them watches objects with these labels or in this namespace.",
+        origin: "A label of a shard that does not exist, or controllers that watch only their own namespace.",
+        neighbours: "A controller that is not installed is ControllerMissing.",
         commands: [
             "flux-operator explain instance.spec.sharding",
             "kubectl -n apps get kustomization podinfo --show-labels",
@@ -926,7 +940,7 @@ texts! { CAUSES, Reason, [],
     }
     Evicted {
         title: "The node evicted the pod",
-        meaning: "The node lacked memory, disk or process ids, and removed the pod.",
+        meaning: "The node was short of memory, disk or process IDs, and removed the pod.",
         origin: "Pods without requests on a full node, or logs and volumes that fill its disk.",
         neighbours: "A container over its own limit is OutOfMemory.",
         commands: [
@@ -936,7 +950,7 @@ texts! { CAUSES, Reason, [],
     }
     NodeNotReady {
         title: "The node of the pod is not ready",
-        meaning: "The pod was placed on a node that does not report to the API server any more.",
+        meaning: "The pod was placed on a node that no longer reports to the API server.",
         origin: "The machine or its network is down, or its kubelet is stopped.",
         neighbours: "A pod without a node is Unschedulable.",
         commands: [
@@ -946,9 +960,9 @@ texts! { CAUSES, Reason, [],
     }
     JobFailed {
         title: "A Job failed",
-        meaning: "The Job used up its retries or its time.",
-        origin: "Its container ends with an error. Its last log line is shown as evidence.",
-        neighbours: "A Job that Helm runs as a hook is HelmHookFailed where its pods are gone.",
+        meaning: "The Job used up its retries, exceeded its deadline, or was ended by its pod failure policy.",
+        origin: "Its container exits with an error. The container's last log line is shown as evidence.",
+        neighbours: "If Helm runs the Job as a hook and its pods are gone, the cause is HelmHookFailed.",
         commands: [
             "kubectl -n apps logs job/migrate",
             "kubectl -n apps describe job migrate",
@@ -956,7 +970,7 @@ texts! { CAUSES, Reason, [],
     }
     VolumeUnavailable {
         title: "A volume cannot be attached or mounted",
-        meaning: "The claim is bound, and the node cannot attach or mount its volume.",
+        meaning: "The claim is bound, but the node cannot attach or mount its volume.",
         origin: "The volume is still in use on another node, or the storage driver fails.",
         neighbours: "A claim without a volume is ClaimPending.",
         commands: [
@@ -967,17 +981,18 @@ texts! { CAUSES, Reason, [],
     AddressPending {
         title: "A load balancer has no address",
         meaning: "A Service of type LoadBalancer or an Ingress waits for an address.",
-        origin: "The cluster has no controller for load balancers, or the cloud refuses one.",
-        neighbours: "Pods behind it that fail have causes of their own.",
+        origin: "The cluster has no controller for load balancers, or the cloud provider refuses to assign an \
+                 address.",
+        neighbours: "Failing pods behind it have their own causes.",
         commands: [
             "kubectl -n apps describe service podinfo",
         ],
     }
     RolloutPaused {
         title: "A rollout is paused",
-        meaning: "The Deployment has `spec.paused: true`, so new pods are not made.",
+        meaning: "The Deployment has `spec.paused: true`, so no new pods are created.",
         origin: "`kubectl rollout pause`, or a tool for staged rollouts.",
-        neighbours: "A rollout that ran out of time is RolloutFailed.",
+        neighbours: "A rollout that timed out is RolloutFailed.",
         commands: [
             "kubectl -n apps rollout resume deployment/podinfo",
         ],
@@ -986,7 +1001,7 @@ texts! { CAUSES, Reason, [],
         title: "A rollout did not end in time",
         meaning: "The Deployment made no progress within `progressDeadlineSeconds`.",
         origin: "New pods do not become ready and no pod explains why.",
-        neighbours: "If a pod explains it, that is the cause.",
+        neighbours: "If a pod explains the failure, the pod's cause is reported instead.",
         commands: [
             "kubectl -n apps rollout status deployment/podinfo",
             "flux-operator -n apps why deployment/podinfo",
@@ -997,7 +1012,7 @@ texts! { CAUSES, Reason, [],
 texts! { REFUSALS, Exit, [Done],
     Failed {
         title: "The command failed for a reason without a category of its own (exit code 1)",
-        meaning: "What was attempted did not succeed. The message says what failed, `causes` say why.",
+        meaning: "The operation did not succeed. The message says what failed, and `causes` say why.",
         origin: "A conflict with another change, a file that cannot be read, or a check that failed.",
         neighbours: "Wrong flags are Usage. An object that reports failure is Unhealthy.",
         commands: ["flux-operator why", "flux-operator status"],
@@ -1006,19 +1021,20 @@ texts! { REFUSALS, Exit, [Done],
         title: "The comparison found differences (exit code 1)",
         meaning: "`plan` found changes that an apply would make. Nothing was changed.",
         origin: "A changed file, a newer version in the range, or drift in the cluster.",
-        neighbours: "A comparison that could not be made ends with another code.",
+        neighbours: "A comparison that fails exits with another code.",
         commands: ["flux-operator plan instance -f flux.yaml --diff", "flux-operator apply instance -f flux.yaml"],
     }
     Usage {
         title: "The command line cannot be understood (exit code 2)",
         meaning: "A flag, argument or file is wrong, so nothing was attempted.",
         origin: "A misspelled flag, a missing argument, a file that does not exist, or a manifest that breaks a rule.",
-        neighbours: "A name that is right and does not exist in the cluster is NotFound.",
+        neighbours: "A valid name that does not exist in the cluster is NotFound.",
         commands: ["flux-operator help", "flux-operator explain instance.spec"],
     }
     PartlyUnreachable {
         title: "Some clusters could not be reached (exit code 8)",
-        meaning: "A command over several contexts got no answer from at least one cluster. All others are well.",
+        meaning: "A command over several contexts got no answer from at least one cluster. It succeeded on all \
+                  others.",
         origin: "A cluster that is stopped, a network that is not connected, or an expired credential.",
         neighbours: "No answer from any cluster is Unreachable.",
         commands: ["flux-operator version --contexts '*'", "flux-operator status --context NAME"],
@@ -1031,8 +1047,8 @@ texts! { REFUSALS, Exit, [Done],
         commands: ["flux-operator get all -A", "kubectl config current-context"],
     }
     ApiMissing {
-        title: "The API or its definition is not installed (exit code 4)",
-        meaning: "The API server does not serve the kind that the command is about.",
+        title: "The API or its CRD is not installed (exit code 4)",
+        meaning: "The API server does not serve the kind that the command needs.",
         origin: "Flux or the operator is not installed in this cluster, or was removed from it.",
         neighbours: "A missing object of a known kind is NotFound.",
         commands: ["flux-operator check --pre", "flux-operator apply instance -f flux.yaml --in-process"],
@@ -1041,20 +1057,22 @@ texts! { REFUSALS, Exit, [Done],
         title: "The server refuses the credentials or the right (exit code 5)",
         meaning: "The API server or the registry answered 401 or 403.",
         origin: "An expired login, a missing role, or a token for another registry.",
-        neighbours: "A right that Flux itself lacks is the cause Forbidden.",
+        neighbours: "A permission that Flux itself lacks is the cause Forbidden.",
         commands: ["flux-operator rbac -- status", "kubectl auth whoami"],
     }
     Unreachable {
         title: "The server cannot be reached (exit code 6)",
-        meaning: "No connection to the API server or registry was made, TLS failed, or the kubeconfig names no cluster.",
+        meaning: "The connection to the API server or registry failed, TLS failed, or the kubeconfig names no \
+                  cluster.",
         origin: "A kubeconfig or context that is missing, a wrong address, DNS, a proxy, a VPN that is down, or an \
                  authority that is not trusted.",
-        neighbours: "A server that answers and refuses is Denied. One that is too slow for `--timeout` is Unhealthy.",
+        neighbours: "A server that answers but refuses is Denied. A server that is too slow for `--timeout` is \
+                     Unhealthy.",
         commands: ["kubectl cluster-info", "flux-operator version"],
     }
     Unhealthy {
         title: "The object reports failure, or the time ran out (exit code 7)",
-        meaning: "The request was made, and the object did not become ready, or `why`, `status` found a failure.",
+        meaning: "The request was made, but the object did not become ready, or `why` or `status` found a failure.",
         origin: "See the cause: `why` names it.",
         neighbours: "A request that the server refused is Denied or Failed.",
         commands: ["flux-operator why", "flux-operator status"],
@@ -1063,7 +1081,7 @@ texts! { REFUSALS, Exit, [Done],
         title: "The command was interrupted (exit code 130)",
         meaning: "Ctrl-C or SIGTERM ended the command.",
         origin: "A person, or a CI system that cancelled the job.",
-        neighbours: "A deadline of `--timeout` is Unhealthy.",
+        neighbours: "A `--timeout` that expired is Unhealthy.",
         commands: ["flux-operator status"],
     }
 }

@@ -13,8 +13,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Print a report of the installation, computed from the cluster
 ///
-/// The FluxReport an operator would write: distribution, components, reconcilers
-/// and sync. No FluxReport object has to exist.
+/// Prints the FluxReport that an operator would write: distribution, components, reconcilers and sync. No FluxReport
+/// object needs to exist.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The report of the installation in flux-system\n  \

@@ -26,14 +26,14 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
 /// Show the controllers of an installation
 ///
-/// With -o wide also their resources and the arguments that differ from the distribution's (+ added, - missing).
+/// With -o wide, also shows their resources and the arguments that differ from the distribution's (+ added, - missing).
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Controllers, images, pods, restarts\n  \
     flux-operator get components\n\n  \
-    # Those that are not healthy, in all namespaces\n  \
+    # Unhealthy controllers, in all namespaces\n  \
     flux-operator get components -A --filter status!=Current\n\n  \
-    # What was changed on one of them\n  \
+    # What was changed on one controller\n  \
     flux-operator get components source-controller -o wide")]
 pub struct Args {
     /// Names of controllers; all if omitted

@@ -18,14 +18,14 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show what an instance or another owner reconciled, newest first
 ///
-/// Of the instance, or of any object that keeps a history: a Kustomization, a
-/// ResourceSet. A row per revision and result; TOTAL counts the runs with that result, and
-/// ROLLBACK says whether `rollback` can go back to the revision of an instance, or why not.
+/// Works for the instance and for any object that keeps a history: a Kustomization, a ResourceSet. Prints one row per
+/// revision and result. TOTAL counts the runs with that result; ROLLBACK shows whether `rollback` can return to the
+/// revision of an instance, or why not.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Revisions, durations and outcomes\n  \
     flux-operator get history\n\n  \
-    # Of a ResourceSet, with the number of its input sets\n  \
+    # History of a ResourceSet, with the number of its input sets\n  \
     flux-operator -n apps get history rset/web -o wide\n\n  \
     # Failures only\n  \
     flux-operator get history --ready-status False\n\n  \

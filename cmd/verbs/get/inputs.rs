@@ -15,14 +15,13 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the input sets of a ResourceSet or of a provider
 ///
-/// The sets that the next run of the ResourceSet takes: those of its spec, then what
-/// its providers have exported, combined by its strategy. Of a provider these are
-/// the sets that it has exported.
+/// For a ResourceSet: the sets that its next run uses, which are those of its spec, then those that its providers have
+/// exported, combined by its strategy. For a provider: the sets that it has exported.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What the templates of a ResourceSet are rendered with\n  \
+    # The input sets that the templates of a ResourceSet are rendered with\n  \
     flux-operator -n apps get inputs rset/web\n\n  \
-    # What a provider has exported\n  \
+    # The input sets that a provider has exported\n  \
     flux-operator -n apps get inputs rsip/pull-requests\n\n  \
     # From a dump, with every value\n  \
     flux-operator -n apps get inputs web --from bundle.tar.gz -o yaml")]

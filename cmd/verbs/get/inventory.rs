@@ -15,19 +15,20 @@ use crate::session::target::instance_kind;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Show what an instance or another owner applied, its health and its drift
+/// Show objects applied by an instance or another owner, with health and drift
 ///
-/// Of the instance, or of any object that keeps an inventory: a Kustomization, a
-/// HelmRelease, a ResourceSet. DRIFT is `drifted` when fields differ from what the
-/// instance builds (-o wide names them), `documentation` when only the wording of a
-/// definition does, and `missing` when the object is gone.
+/// Works for the instance and for any object that keeps an inventory: a
+/// Kustomization, a HelmRelease, a ResourceSet. DRIFT is `drifted` when fields
+/// differ from the build of the instance (-o wide lists them), `documentation`
+/// when only the descriptions in a CRD differ, and `missing` when the object
+/// does not exist.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # Everything the instance consists of\n  \
+    # All objects of the instance\n  \
     flux-operator get inventory\n\n  \
-    # What a Kustomization applied\n  \
+    # The objects that a Kustomization applied\n  \
     flux-operator -n apps get inventory ks/podinfo\n\n  \
-    # What is missing or was edited\n  \
+    # Objects that are missing or were edited\n  \
     flux-operator get inventory --filter drift!=no -o wide\n\n  \
     # As one kubectl command line\n  \
     flux-operator get inventory -o name")]

@@ -419,7 +419,7 @@ async fn report_unlisted_kinds(
             let kinds = plurals(&missing);
             let error = CliError::new(Exit::ApiMissing, format!("cannot list {kinds} in {}", source.place()));
             let error = lost.into_iter().fold(error, CliError::cause);
-            Err(error.hint("`flux-operator why` names the command that brings the definition back"))
+            Err(error.hint("`flux-operator why` names the command that restores the CRD"))
         }
         None if missing.len() == all => {
             let is_one_group =

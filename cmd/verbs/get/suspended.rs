@@ -11,20 +11,21 @@ use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::kinds::{FluxKind, Suspension};
 
-/// Show what is suspended: since when, by whom, why, until when
+/// Show suspended objects: since when, by whom, why, until when
 ///
-/// REASON and UNTIL are those of `suspend --reason --until`, in the annotations fluxcd.controlplane.io/suspendReason
-/// and suspendUntil. SINCE and BY are the API server's record of the field manager.
+/// REASON and UNTIL come from `suspend --reason --until`, stored in the annotations
+/// fluxcd.controlplane.io/suspendReason and suspendUntil. SINCE and BY come from the managed fields that the API server
+/// records.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Everything that is suspended, in all namespaces\n  \
     flux-operator get suspended -A\n\n  \
-    # What should have been resumed\n  \
+    # Objects whose planned end of suspension has passed\n  \
     flux-operator get suspended -A -o jsonpath='{.items[?(@.overdue==true)].name}'\n\n  \
-    # Resume it\n  \
+    # Resume these objects\n  \
     flux-operator resume --overdue -A")]
 pub struct Args {
-    /// Kinds; all if omitted
+    /// Kinds to show [default: all]
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
     #[command(flatten)]

@@ -30,26 +30,26 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell, name_of_input, unopened};
 
-/// Print the FluxInstance that keeps an installation of flux bootstrap
+/// Print a FluxInstance that takes over an installation of flux bootstrap
 ///
 /// Reads the installation of `flux install` or `flux bootstrap`: version, components, registry, sync, shards, and the
-/// user's patches. A plan proves that applying the instance changes nothing but labels, owners and wording; any other
-/// change is reported, and the command ends with 1. With --apply it applies the instance. Nothing is pruned: objects
-/// that Flux applied are kept, and so is Flux itself when its manifests are removed from Git. The remaining steps in
-/// Git are printed.
+/// user's patches. A plan verifies that applying the instance changes only labels, owners and descriptions; any other
+/// change is reported, and the command exits with 1. With --apply, it applies the instance. Nothing is pruned: objects
+/// that Flux applied are kept, and Flux itself is kept when its manifests are removed from Git. Prints the remaining
+/// steps in Git.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The instance, and what applying it would change\n  \
     flux-operator migrate bootstrap > flux.yaml\n\n  \
     # With the patches as they are written in Git\n  \
     flux-operator migrate bootstrap --from-git ./clusters/prod/flux-system\n\n  \
-    # Take the installation over\n  \
+    # Take over the installation\n  \
     flux-operator migrate bootstrap --apply")]
 pub struct Args {
-    /// Folder flux-system of the Git repository, whose kustomization.yaml and patches are taken over unchanged
+    /// Folder flux-system of the Git repository; its kustomization.yaml and patches are used unchanged
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub from_git: Option<PathBuf>,
-    /// Apply the instance from here
+    /// Apply the instance in this process
     #[arg(long)]
     pub apply: bool,
     #[command(flatten)]
@@ -192,7 +192,7 @@ fn print_plan(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
 fn words(sort: HarmlessChange) -> &'static str {
     match sort {
         HarmlessChange::Labels => "labels, annotations and owners",
-        HarmlessChange::Prose => "wording of definitions",
+        HarmlessChange::Prose => "descriptions in CRDs",
         HarmlessChange::Digests => "images are pinned to the digest of their tag",
         HarmlessChange::Flags => "flags in another order or at their default",
         HarmlessChange::OperatorKinds => "alerts and receivers may name the operator's kinds",

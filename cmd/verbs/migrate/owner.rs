@@ -22,12 +22,12 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Move objects from one Flux owner to another, without loss
 ///
-/// Objects that a Kustomization, HelmRelease or ResourceSet applied get the labels and fields of another one, and are
-/// removed from the inventory of the first, which therefore never prunes them. The first owner is suspended until its
-/// content no longer has the objects. The command shows the plan first and asks.
+/// Objects that a Kustomization, HelmRelease or ResourceSet applied get the labels and fields of the new owner. They
+/// are removed from the inventory of the old owner, which therefore never prunes them. The old owner is suspended;
+/// resume it when its content no longer has the objects. The command first shows the plan and asks for confirmation.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # The plan, and nothing else\n  \
+    # Only show the plan\n  \
     flux-operator -n apps migrate owner ks/all --to hr/web --dry-run\n\n  \
     # One object, to a Kustomization in another namespace\n  \
     flux-operator -n apps migrate owner ks/all --to shop/ks/web \\\n    \

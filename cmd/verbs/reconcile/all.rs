@@ -18,7 +18,7 @@ use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
-/// Reconcile every Flux object now, or those of some kinds
+/// Reconcile all Flux objects now, or those of some kinds
 ///
 /// Sends the requests; with --wait it also waits until each object is ready. The number of concurrent requests is
 /// limited. Suspended objects are skipped unless their kind is named.
@@ -26,17 +26,17 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 #[command(after_help = "Examples:\n  \
     # Try every failed Helm release of the cluster again\n  \
     flux-operator reconcile all --kind HelmRelease --ready-status False -A\n\n  \
-    # Fetch all repositories of the cluster, and see how that ends\n  \
+    # Fetch all repositories of the cluster, and wait for the outcome\n  \
     flux-operator reconcile all --kind gitrepo -A --wait\n\n  \
     # Fetch all repositories of a namespace\n  \
     flux-operator -n apps reconcile all gitrepo\n\n  \
-    # Everything in a namespace, until it is ready\n  \
+    # Everything in a namespace, and wait until it is ready\n  \
     flux-operator -n apps reconcile all --wait")]
 pub struct Args {
     /// Kinds of the objects: any case, plural or short name; all if omitted
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
-    /// The same as the argument, in flux's spelling
+    /// Same as the argument, for compatibility with flux
     #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kind: Vec<String>,
     /// Only objects whose Ready condition has this status
@@ -48,7 +48,7 @@ pub struct Args {
     /// Only objects with these labels, as in kubectl
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// Also request what the kind does only when forced
+    /// Also request actions that the kind performs only when forced
     #[arg(long)]
     pub force: bool,
     /// Wait until each object has handled its request and is ready

@@ -158,7 +158,7 @@ fn listing(session: &Session<'_>, target: &Target, plan: &UninstallPlan) -> Stri
         text.push_str(&format!("  {count} {kind}\n"));
     }
     if !plan.custom_resources.is_empty() {
-        text.push_str("with their definitions:\n");
+        text.push_str("  and, with their CRDs:\n");
     }
     for (kind, count) in &plan.custom_resources {
         text.push_str(&format!("  {count} {kind}\n"));

@@ -22,20 +22,21 @@ use flux_operator::operator::OperatorParams;
 
 /// Uninstall the operator
 ///
-/// First lists the objects to delete and to keep, and asks. The Deployment is deleted first, then the operator's rights
-/// and other objects, then definitions without stored objects; the namespace is kept. An operator that reconciles an
-/// instance is not removed: uninstall Flux first, or add --with-instance. The next run completes an interrupted one.
+/// First lists the objects to delete and to keep, and asks for confirmation. Deletes the Deployment first, then the
+/// operator's RBAC and other objects, then CRDs without stored objects; the namespace is kept. An operator that
+/// reconciles an instance is not removed: uninstall Flux first, or add --with-instance. Running the command again
+/// completes an interrupted run.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What would go, and what would stay?\n  \
+    # See what would be deleted and what would be kept\n  \
     flux-operator uninstall operator --dry-run\n\n  \
-    # Flux and the operator, without questions\n  \
+    # Flux and the operator, without confirmation\n  \
     flux-operator -n flux-system uninstall operator --with-instance --yes")]
 pub struct Args {
     /// Uninstall Flux and delete its instance first
     #[arg(long)]
     pub with_instance: bool,
-    /// Keep the definitions of the operator's kinds
+    /// Keep the operator's CRDs
     #[arg(long)]
     pub keep_crds: bool,
     #[command(flatten)]

@@ -35,26 +35,27 @@ use crate::terminal::{CliError, Exit, Shell};
 /// Wait until a revision is fetched, applied and healthy everywhere
 ///
 /// Waits for every source that has the revision and every source of the same address and branch, then for every
-/// Kustomization and HelmRelease that takes its content from them. Ends with a receipt: the duration of each stage and
-/// the last object; or with 7 and the late objects with their reasons, if the time is up or an object fails.
+/// Kustomization and HelmRelease that uses these sources. Finally prints a receipt: the duration of each stage and the
+/// last object. If the command times out or an object fails, exits with 7 and lists the late objects with their
+/// reasons.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What was just pushed\n  \
+    # The commit that was just pushed\n  \
     flux-operator wait revision 5394cb7 -A --timeout 10m\n\n  \
     # A tag of an artifact, and one application\n  \
     flux-operator -n apps wait revision v1.2.0 ks/podinfo\n\n  \
     # In a pipeline: progress as JSON lines, the receipt as JSON\n  \
     flux-operator wait revision 5394cb7 -A --progress json -o json\n\n  \
-    # How far it was when a dump was written; nothing is waited for\n  \
+    # The progress when a dump was written, without waiting\n  \
     flux-operator wait revision 5394cb7 --from incident.tar.gz")]
 pub struct Args {
-    /// Commit or its beginning, tag, digest, or a revision as a status shows it
+    /// Commit or its beginning, tag, digest, or a revision as shown in a status
     #[arg(value_name = "COMMIT|TAG|DIGEST")]
     pub revision: String,
     /// KIND/NAME of sources, Kustomizations and HelmReleases; all if omitted
     #[arg(value_name = "KIND/NAME", add = crate::args::complete::resources())]
     pub resources: Vec<String>,
-    /// In all namespaces instead of one
+    /// Wait in all namespaces instead of one
     #[arg(short = 'A', long, conflicts_with = "resources")]
     pub all_namespaces: bool,
     #[command(flatten)]

@@ -99,7 +99,7 @@ pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), R
         let Some(file) = find_program(search_path, command) else {
             return Err(Reason::CredentialPlugin {
                 command: command.clone(),
-                problem: "cannot be started: it is in no absolute folder of PATH".to_owned(),
+                problem: "cannot be started: no absolute folder in PATH contains it".to_owned(),
                 install_hint: plugin.install_hint.clone(),
             });
         };
@@ -148,12 +148,12 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
         install_hint,
     };
     if name.is_empty() {
-        return Err(failed("the kubeconfig gives no command".to_owned(), None));
+        return Err(failed("the kubeconfig has no command".to_owned(), None));
     }
     let interactive = match plugin.interactive_mode {
         Some(ExecInteractiveMode::Never) => false,
         Some(ExecInteractiveMode::Always) if !terminal.stdin => {
-            return Err(failed("has to ask something, and standard input is not a terminal".to_owned(), None));
+            return Err(failed("needs input, but standard input is not a terminal".to_owned(), None));
         }
         // `IfAvailable`, which is also the default of v1beta1.
         _ => terminal.stdin,
@@ -201,16 +201,16 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
     let asked = plugin.api_version.as_deref().unwrap_or_default();
     if !credential.api_version.is_empty() && credential.api_version != asked {
         let answered = on_one_line(credential.api_version.trim());
-        return Err(explained(format!("was asked for apiVersion {asked} and answered with apiVersion {answered}")));
+        return Err(explained(format!("answered with apiVersion {answered} instead of {asked}")));
     }
-    let status = credential.status.ok_or_else(|| explained("gave no credentials".to_owned()))?;
+    let status = credential.status.ok_or_else(|| explained("returned no credentials".to_owned()))?;
     if status.client_certificate_data.is_some() != status.client_key_data.is_some() {
-        return Err(explained("gave a certificate without a key, or a key without a certificate".to_owned()));
+        return Err(explained("returned a certificate without a key, or a key without a certificate".to_owned()));
     }
     let certificate = status.client_certificate_data.zip(status.client_key_data);
     let token = status.token.filter(|t| !t.expose_secret().is_empty());
     if certificate.is_none() && token.is_none() {
-        return Err(explained("gave neither a token nor a certificate".to_owned()));
+        return Err(explained("returned neither a token nor a certificate".to_owned()));
     }
     Ok(PluginCredentials { token, certificate, expires: status.expiration_timestamp })
 }
@@ -222,7 +222,7 @@ async fn read_answer(stdout: Option<impl AsyncRead + Unpin>) -> std::io::Result<
         stdout.take(MAX_ANSWER_BYTES + 1).read_to_end(&mut answer).await?;
     }
     if answer.len() as u64 > MAX_ANSWER_BYTES {
-        return Err(std::io::Error::other("it printed more than the 1 MiB that are read at most"));
+        return Err(std::io::Error::other("it printed more than the limit of 1 MiB"));
     }
     Ok(answer)
 }
@@ -336,7 +336,7 @@ impl PluginToken {
     pub(super) fn is_late(&self, limit: Duration) -> Reason {
         Reason::CredentialPlugin {
             command: self.plugin.command.clone().unwrap_or_default(),
-            problem: format!("has given no new token within {limit:?}"),
+            problem: format!("returned no new token within {limit:?}"),
             install_hint: None,
         }
     }
@@ -348,9 +348,9 @@ fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<Cached
         problem: problem.to_owned(),
         install_hint: None,
     };
-    let token = credentials.token.as_ref().ok_or_else(|| failed("gave no token this time"))?;
-    let header =
-        bearer(token.expose_secret()).ok_or_else(|| failed("gave a token with characters no header may hold"))?;
+    let token = credentials.token.as_ref().ok_or_else(|| failed("returned no token"))?;
+    let header = bearer(token.expose_secret())
+        .ok_or_else(|| failed("returned a token with characters that are not allowed in a header"))?;
     Ok(CachedToken { header, expires: credentials.expires })
 }
 
@@ -434,7 +434,7 @@ mod tests {
         for search_path in [".", "", ":"] {
             let refused = found("install.sh", OsStr::new(search_path)).unwrap_err();
             let Reason::CredentialPlugin { problem, install_hint, .. } = refused else { panic!("{refused}") };
-            assert!(problem.contains("no absolute folder of PATH") && install_hint.is_some(), "{problem}");
+            assert!(problem.contains("no absolute folder in PATH") && install_hint.is_some(), "{problem}");
         }
     }
 
@@ -451,7 +451,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let endless = plugin(&folder, "exec cat /dev/zero");
         let error = run(&endless, HIDDEN).await.err().unwrap().to_string();
-        assert!(error.ends_with("it printed more than the 1 MiB that are read at most"), "{error}");
+        assert!(error.ends_with("it printed more than the limit of 1 MiB"), "{error}");
         let noise = format!("head -c 3000000 /dev/zero | tr '\\0' x >&2\n{}", answer("t", 600));
         assert!(run(&plugin(&folder, &noise), HIDDEN).await.is_ok());
     }
@@ -463,7 +463,7 @@ mod tests {
         for (answer, reported) in [
             (
                 format!("{{{beta}, \"status\": {{\"token\": \"t\"}}}}"),
-                "answered with apiVersion client.authentication.k8s.io/v1beta1",
+                "answered with apiVersion client.authentication.k8s.io/v1beta1 instead of client.authentication.k8s.io/v1",
             ),
             ("{\"kind\": \"Secret\", \"status\": {\"token\": \"t\"}}".to_owned(), "kind is not ExecCredential"),
             (

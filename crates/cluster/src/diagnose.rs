@@ -46,7 +46,7 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
     }
     if chain.iter().any(|e| e.is::<kube::client::AuthError>()) {
         let problem = chain.last().map_or_else(|| error.to_string(), |e| e.to_string());
-        return Reason::Config(format!("the auth-provider of the kubeconfig gives no credentials: {problem}"));
+        return Reason::Config(format!("the auth-provider of the kubeconfig returns no credentials: {problem}"));
     }
     if let Some(tls) = find_tls {
         return reason_of_tls(tls, endpoint);
@@ -60,7 +60,7 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
         // The parser's message quotes the answer, which may hold a secret.
         kube::Error::SerdeError(e) => {
             let place = format!("line {}, column {}", e.line(), e.column());
-            Reason::Other(format!("the answer of {endpoint} is not what was expected ({place})"))
+            Reason::Other(format!("cannot parse the answer of {endpoint} ({place})"))
         }
         _ => Reason::Other(chain.last().map_or_else(|| error.to_string(), |e| e.to_string())),
     }

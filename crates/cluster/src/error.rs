@@ -108,13 +108,13 @@ pub enum Reason {
     #[error("the object was changed by someone else in the meantime")]
     Stale,
     /// 409: create of an object that exists.
-    #[error("{} exists already", .object.lower_case())]
+    #[error("{} already exists", .object.lower_case())]
     AlreadyExists { object: ObjectId },
     /// 422 or 400: the API server refuses the content.
     #[error("{0}")]
     Invalid(String),
     /// No answer within the limit of one API call.
-    #[error("{endpoint} gave no answer within {}", seconds(*after))]
+    #[error("{endpoint} did not answer within {}", seconds(*after))]
     TimedOut { endpoint: Endpoint, after: Duration },
     /// 429 after the last retry.
     #[error("{endpoint} asks to slow down (429), after {attempts} attempts")]

@@ -292,7 +292,7 @@ impl HeldLease {
                     Ok(Some(stored)) if is_held_by(&stored, &self.identity) => lease = stored,
                     _ => return,
                 },
-                Err(error) => return tracing::debug!("the lease is left to run out: {error}"),
+                Err(error) => return tracing::debug!("cannot release the lease, so it will expire: {error}"),
                 Ok(_) => return,
             }
         }
@@ -358,12 +358,12 @@ impl Renewal {
                             continue;
                         }
                         Ok(Ok(_)) => return None,
-                        Ok(Err(error)) => tracing::debug!("the lease cannot be read: {error}"),
-                        Err(_) => tracing::debug!("no answer about the lease"),
+                        Ok(Err(error)) => tracing::debug!("cannot read the lease: {error}"),
+                        Err(_) => tracing::debug!("timed out reading the lease"),
                     }
                 }
-                Ok(Err(error)) => tracing::debug!("the lease is not renewed: {error}"),
-                Err(_) => tracing::debug!("no answer to the renewal of the lease"),
+                Ok(Err(error)) => tracing::debug!("cannot renew the lease: {error}"),
+                Err(_) => tracing::debug!("timed out renewing the lease"),
             }
             drop(lease);
             tokio::time::sleep(options.retry_period()).await;

@@ -42,7 +42,7 @@ impl Cluster {
         });
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
         let answer = self.answer(ApiCall::with_body(Method::POST, path, "application/json", &review)).await;
-        let answer = answer.map_err(|e| self.explain(&e, "ask which rights there are", None))?;
+        let answer = answer.map_err(|e| self.explain(&e, "check the user's rights", None))?;
         Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
     }
 

@@ -71,7 +71,7 @@ fn add_loop(text: &str, context: &Context<'_>, nesting: usize, found: &mut Vec<F
     let Some(split::ListLoop { list, macro_name, variable, condition }) = split::list_loop(text) else { return false };
     let Some(CelValue::List(items)) = value(list, context) else { return false };
     if macro_name == "exists" {
-        let found_values = format!("none of the {} elements of {list} fulfils it", items.len());
+        let found_values = format!("none of the {} elements of {list} meets it", items.len());
         found.push(FalsePart { part: condition.to_owned(), found: found_values });
         return true;
     }

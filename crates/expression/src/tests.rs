@@ -199,7 +199,7 @@ fn the_part_that_is_false_is_named_with_its_values() {
         (
             "status.conditions.exists(e, e.type == 'Stalled' && e.status == 'True')",
             &[
-                "e.type == 'Stalled' && e.status == 'True' is not true: none of the 2 elements of status.conditions fulfils it",
+                "e.type == 'Stalled' && e.status == 'True' is not true: none of the 2 elements of status.conditions meets it",
             ],
         ),
         (

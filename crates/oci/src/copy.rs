@@ -63,7 +63,7 @@ impl ImageLocation {
                 return Ok(path);
             }
             if path.len() == MAX_DEPTH {
-                return Err(unusable(format!("more than {MAX_DEPTH} indexes lead to its image")));
+                return Err(unusable(format!("its image is nested in more than {MAX_DEPTH} indexes")));
             }
             let entry = manifest.for_platform(platform);
             let entry = entry.ok_or_else(|| unusable(format!("it has no image for {platform}")))?;
@@ -300,7 +300,7 @@ impl Copier {
                 return Ok(true);
             }
             if depth > MAX_DEPTH {
-                let problem = format!("more than {MAX_DEPTH} indexes lead to it");
+                let problem = format!("it is nested in more than {MAX_DEPTH} indexes");
                 let reason = Reason::Content { what: manifest.digest.to_string(), problem };
                 return Err(OciError::new("copy an image", reason));
             }

@@ -20,7 +20,7 @@ pub async fn download(access: Access, address: &str, limit: u64) -> Result<Vec<u
     };
     // The server would get a user name in the URL as part of its host name.
     if server.contains('@') {
-        return Err(failed(Reason::Config("an address may not hold credentials".to_owned())));
+        return Err(failed(Reason::Config("an address may not contain credentials".to_owned())));
     }
     let what = shown(&url);
     let http = Http::new(access);
@@ -62,7 +62,7 @@ mod tests {
     #[tokio::test]
     async fn an_address_with_credentials_or_without_a_server_is_refused_before_anything_is_sent() {
         for (address, expected) in [
-            ("https://user:pass@a.example/x", "may not hold credentials"),
+            ("https://user:pass@a.example/x", "may not contain credentials"),
             ("/only/a/path", "names no server"),
             ("https://a b/", "not a valid address"),
         ] {

@@ -38,7 +38,7 @@ pub enum Reason {
     },
     #[error("no trusted connection to {registry}: {problem}")]
     Tls { registry: String, problem: String },
-    #[error("{registry} gave no answer within {}", seconds(*after))]
+    #[error("{registry} did not answer within {}", seconds(*after))]
     TimedOut { registry: String, after: Duration },
     /// 401, with or without credentials.
     #[error("{registry} {}", if *anonymous { "requires credentials, and none were found for it" } else { "does not accept the credentials" })]
@@ -47,7 +47,7 @@ pub enum Reason {
     #[error("{registry} redirects to {server}, which requires credentials; those for {registry} are not sent there")]
     UnauthorizedElsewhere { registry: String, server: String },
     /// 403.
-    #[error("{registry} denies it{}", detail(message))]
+    #[error("{registry} denies access{}", detail(message))]
     Denied { registry: String, message: String },
     /// 404 of a manifest, a blob or a repository.
     #[error("{what} not found")]
@@ -64,7 +64,7 @@ pub enum Reason {
     #[error("{what} cannot be used: {problem}")]
     Content { what: String, problem: String },
     /// The key verifies no signature, or there is none.
-    #[error("{what} carries no signature that the key verifies ({seen} seen{})", skipped.as_deref().unwrap_or_default())]
+    #[error("{what} has no signature that the key verifies ({seen} seen{})", skipped.as_deref().unwrap_or_default())]
     Unsigned {
         what: String,
         seen: usize,

@@ -268,8 +268,8 @@ impl Http {
             if !is_followed {
                 return Err(protocol(format!("it redirects a {} request", request.method)));
             }
-            let location =
-                header_text(response.headers(), &LOCATION).ok_or_else(|| protocol("a redirect to nowhere".into()))?;
+            let location = header_text(response.headers(), &LOCATION)
+                .ok_or_else(|| protocol("a redirect without a Location".into()))?;
             let next = join(&url, location).ok_or_else(|| protocol("a redirect to an invalid address".to_owned()))?;
             if url.scheme() == Some(&Scheme::HTTPS) && next.scheme() == Some(&Scheme::HTTP) {
                 return Err(protocol(format!("it redirects from https to plain http, {}", shown(&next))));
@@ -386,7 +386,7 @@ impl Http {
 
 /// Describes why an answer was not received completely.
 pub(super) fn broken_off(registry: &str, why: impl std::fmt::Display) -> Reason {
-    let problem = format!("the answer broke off ({why})");
+    let problem = format!("the answer was cut off ({why})");
     Reason::Unreachable { registry: registry.to_owned(), problem, is_unresolved: false }
 }
 

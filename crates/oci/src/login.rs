@@ -208,8 +208,8 @@ impl DockerConfig {
 
 fn category(error: &serde_json::Error) -> &'static str {
     match error.classify() {
-        serde_json::error::Category::Data => "a field has another type",
-        serde_json::error::Category::Eof => "it ends in the middle",
+        serde_json::error::Category::Data => "a field has the wrong type",
+        serde_json::error::Category::Eof => "it is truncated",
         _ => "it is not JSON",
     }
 }
@@ -263,7 +263,7 @@ impl CredentialEntry {
                 zeroize::Zeroizing::new(auth.expose_secret().split_ascii_whitespace().collect());
             let both = BASE64.decode(auth.as_bytes()).map_err(|_| "its auth is not base64")?;
             let both = zeroize::Zeroizing::new(both);
-            let text = std::str::from_utf8(&both).map_err(|_| "its auth is not a text in base64")?;
+            let text = std::str::from_utf8(&both).map_err(|_| "its auth is not text in base64")?;
             let (username, password) = text.split_once(':').ok_or("its auth is not USER:PASSWORD in base64")?;
             // Old versions of `docker login` end the password with a NUL.
             return Ok(password_login(username, password.trim_end_matches('\0')));
@@ -344,7 +344,7 @@ async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) ->
     let wrong = |problem: String| LoginError::Helper { program: program.clone(), problem };
     // The name comes from a file. A path in it would run any program on this machine.
     if name.contains(['/', '\\']) {
-        return Err(wrong("its name has a path in it".to_owned()));
+        return Err(wrong("its name contains a path".to_owned()));
     }
     let file = match search_path {
         Some(path) => find_program(path, &program).ok_or_else(|| wrong("not found in PATH".to_owned()))?,
@@ -420,7 +420,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_entry_that_cannot_be_read_is_reported_and_not_ignored() {
-        for (auth, problem) in [("!", "not base64"), ("YWxpY2U=", "not USER:PASSWORD"), ("YTr/", "not a text")] {
+        for (auth, problem) in [("!", "not base64"), ("YWxpY2U=", "not USER:PASSWORD"), ("YTr/", "not text")] {
             let config = format!(r#"{{"auths": {{"ghcr.io": {{"auth": "{auth}"}}, "quay.io": {{"auth": "YTpi"}}}}}}"#);
             let config = DockerConfig::parse("test", config.as_bytes()).unwrap();
             let credentials = RegistryCredentials::PullSecret(config);

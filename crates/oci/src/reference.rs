@@ -140,7 +140,7 @@ impl FromStr for Reference {
     fn from_str(text: &str) -> Result<Self, ReferenceError> {
         // Before a host, an `@` ends credentials, which the error must not repeat.
         if let Some((_, host)) = text.split_once('@').filter(|(_, rest)| rest.contains('/')) {
-            let problem = "credentials do not belong into a reference".to_owned();
+            let problem = "a reference must not contain credentials".to_owned();
             return Err(ReferenceError { text: format!("…@{host}"), problem });
         }
         parse(text).map_err(|problem| ReferenceError { text: text.chars().take(300).collect(), problem })
@@ -286,7 +286,10 @@ mod tests {
             ("oci://ghcr.io/a:", "`` is not a tag"),
             ("oci://ghcr.io/a:-x", "`-x` is not a tag"),
             ("oci://ghcr.io/a@sha256:12", "64 hexadecimal digits"),
-            ("oci://user:password@ghcr.io/a", "`…@ghcr.io/a` is not a reference to an artifact: credentials"),
+            (
+                "oci://user:password@ghcr.io/a",
+                "`…@ghcr.io/a` is not a reference to an artifact: a reference must not contain credentials",
+            ),
             ("oci://ghcr.io:0/a", "host:port"),
             ("oci://ghcr.io:+80/a", "host:port"),
             ("oci://ghcr.io:99999/a", "host:port"),

@@ -71,7 +71,7 @@ impl PublicKey {
             (EC_PUBLIC_KEY, Some(P384)) => vec![&ECDSA_P384_SHA384_ASN1, &ECDSA_P384_SHA256_ASN1],
             (EDWARDS_25519, _) => vec![&ED25519],
             (RSA, _) => vec![&RSA_PKCS1_2048_8192_SHA256],
-            _ => return Err("its public key is none of ECDSA on P-256 or P-384, RSA and Ed25519".to_owned()),
+            _ => return Err("its public key is not ECDSA on P-256 or P-384, RSA or Ed25519".to_owned()),
         };
         Ok(PublicKey { algorithms, bytes: key.subject_public_key.raw_bytes().to_vec() })
     }
@@ -489,7 +489,7 @@ mod tests {
         let mut unknown = prefix;
         unknown[8] = 0x7f;
         let unknown = PublicKey::parse(&pem(&[&unknown[..], pair.public_key().as_ref()].concat()));
-        assert!(unknown.unwrap_err().contains("none of"));
+        assert!(unknown.unwrap_err().contains("is not ECDSA"));
         assert!(PublicKey::parse(b"").unwrap_err().contains("no public key"));
         assert!(PublicKey::parse(&pem(b"nonsense")).unwrap_err().contains("damaged"));
     }

@@ -174,8 +174,9 @@ fn bearer(token: &str) -> Result<HeaderValue, Reason> {
 }
 
 fn sensitive(text: &str) -> Result<HeaderValue, Reason> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| Reason::Config("the credentials hold characters that no header can carry".to_owned()))?;
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        Reason::Config("the credentials contain characters that are not allowed in a header".to_owned())
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -220,7 +221,7 @@ impl TokenRequest<'_> {
         // password while it is valid.
         let server = realm.authority().map_or(registry, Authority::as_str).to_owned();
         if realm.scheme() == Some(&Scheme::HTTP) && !self.http.access.may_send_plain(registry, &server) {
-            return Err(protocol(format!("it wants credentials sent without TLS to {}", shown(&realm))));
+            return Err(protocol(format!("it requires credentials to be sent without TLS to {}", shown(&realm))));
         }
         let (mut request, authorization) = match login {
             Some(Login::IdentityToken(token)) => (self.refresh(realm, token.expose_secret())?, None),
@@ -246,7 +247,7 @@ impl TokenRequest<'_> {
             serde_json::from_slice(&body).map_err(|_| protocol("its token server's answer does not parse".into()))?;
         // Older servers call it `token`, OAuth servers `access_token`.
         let token = [answer.token, answer.access_token].into_iter().flatten().find(|token| !token.is_empty());
-        let token = token.ok_or_else(|| protocol("its token server gave no token".to_owned()))?;
+        let token = token.ok_or_else(|| protocol("its token server returned no token".to_owned()))?;
         // Slightly shorter, so that a token does not expire on its way.
         let lifetime = lifetime(answer.expires_in.as_ref());
         Ok(RegistryToken { header: bearer(&token)?, until: asked + lifetime.mul_f64(0.9) })

@@ -117,7 +117,7 @@ impl AuthHeader {
 
     fn new(name: HeaderName, value: &str, secret: &SecretString) -> Result<AuthHeader, String> {
         let mut value = HeaderValue::from_str(value)
-            .map_err(|_| "the credentials hold characters that no HTTP header can hold".to_owned())?;
+            .map_err(|_| "the credentials contain characters that are not allowed in an HTTP header".to_owned())?;
         value.set_sensitive(true);
         Ok(AuthHeader { name, value, secret: secret.clone() })
     }
@@ -198,7 +198,7 @@ mod tests {
             "invalid secret 'apps/auth': key 'password' is missing"
         );
         let error = header(GitHost::GitLab, &[("token", "s3\u{1}cret")]).unwrap_err();
-        assert!(error.contains("no HTTP header") && !error.contains("cret'"), "{error}");
+        assert!(error.contains("not allowed in an HTTP header") && !error.contains("cret'"), "{error}");
     }
 
     #[test]

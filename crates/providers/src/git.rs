@@ -160,9 +160,9 @@ impl Api {
             return Err(failed(format!("{code} {reason}{message}").trim_end().to_owned()));
         }
         let parsed = serde_json::from_slice(&answer.body);
-        parsed.map(|parsed| (parsed, answer)).map_err(|error| {
-            failed(format!("the answer is not the JSON that was expected: {}", shown_text(&error.to_string())))
-        })
+        parsed
+            .map(|parsed| (parsed, answer))
+            .map_err(|error| failed(format!("cannot parse the JSON of the answer: {}", shown_text(&error.to_string()))))
     }
 }
 

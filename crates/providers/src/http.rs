@@ -354,7 +354,7 @@ async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, FollowFailure> 
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame
-            .map_err(|error| FollowFailure::Connection(format!("the answer broke off ({})", innermost(&error))))?;
+            .map_err(|error| FollowFailure::Connection(format!("the answer was cut off ({})", innermost(&error))))?;
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > limit {
             return Err(FollowFailure::Final(HttpFailure::TooLarge { limit }));

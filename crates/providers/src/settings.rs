@@ -321,8 +321,8 @@ impl ProviderSettings {
             && (of_type.listing().is_some() || of_type.is_registry())
         {
             return Err(format!(
-                "spec.skip.labels has '{label}', and what a provider of type '{of_type}' lists has no labels: every result \
-                 would be skipped"
+                "spec.skip.labels has '{label}', but the results of a provider of type '{of_type}' have no labels: every \
+                 result would be skipped"
             ));
         }
         Ok(())

@@ -74,7 +74,7 @@ pub fn read(files: &ManifestFiles<'_>, warnings: &mut Vec<Warning>) -> Result<Re
     let providers = files.providers.map(|text| providers_file(text, &set.id.namespace, warnings)).transpose()?;
     if let Some(providers) = &providers {
         if set.inputs_from.is_empty() {
-            let text = "the ResourceSet has no spec.inputsFrom, so that no provider of the file is used";
+            let text = "the ResourceSet has no spec.inputsFrom, so the providers in the file are not used";
             warnings.push(Warning::new(WarningKind::MissingProvider, text));
         }
         let selected = select(providers, &set.inputs_from, warnings)
@@ -86,7 +86,7 @@ pub fn read(files: &ManifestFiles<'_>, warnings: &mut Vec<Warning>) -> Result<Re
         .map_err(|error| ResourceSetError::new(error.kind, format!("error combining inputs: {error}")))?;
     // Without inputs a build renders once, as the reference does. The controller renders nothing.
     if inputs.is_empty() && !set.inputs_from.is_empty() {
-        let text = "the providers offer no inputs: a cluster would render nothing and delete what was applied before";
+        let text = "the providers export no inputs: a cluster would render nothing and delete what it applied before";
         warnings.push(Warning::new(WarningKind::NoInputs, text));
     }
     Ok(RenderJob { set, inputs })
@@ -204,7 +204,7 @@ fn yaml_text(error: &YamlError) -> String {
 fn note_keys(notes: &[KeyNote], file: &str, warnings: &mut Vec<Warning>) {
     for KeyNote { location, key, cause } in notes {
         let text = match cause {
-            KeyCause::Duplicate => format!("{file}, {location}: key {key:?} stands twice; the last one counts"),
+            KeyCause::Duplicate => format!("{file}, {location}: key {key:?} is duplicated; the last value is used"),
             KeyCause::Boolean(written) => {
                 format!("{file}, {location}: key {written} is read as {key:?}; put it in quotes")
             }
@@ -266,7 +266,7 @@ fn providers_file(
             // Before anything else of it is read, as in the reference.
             if item.as_object().is_none_or(|fields| object::name(fields).is_empty()) {
                 let kind = item.as_object().map_or("", object::kind);
-                let text = format!("the file of providers has a {kind} without a name, which is left out");
+                let text = format!("the providers file has a {kind} without a name, which is skipped");
                 warnings.push(Warning::new(WarningKind::DroppedDocument, text));
                 continue;
             }

@@ -303,7 +303,7 @@ impl<'b> Builder<'b> {
             Some(fields) => fields,
             // The reference continues with an object that has no fields.
             None => {
-                self.warn(WarningKind::Document, "it rendered to nothing, so that the object has no kind", origin);
+                self.warn(WarningKind::Document, "it rendered to nothing, so the object has no kind", origin);
                 Map::new()
             }
         };
@@ -346,10 +346,10 @@ impl<'b> Builder<'b> {
             };
             if let Some(missing_names) = missing_names {
                 let kind = object::kind(&fields);
-                let text = format!("document {index} ({kind}) has no {missing_names} and is left out");
+                let text = format!("document {index} ({kind}) has no {missing_names} and is skipped");
                 self.warn(WarningKind::DroppedDocument, text, origin);
             } else if object::is_kustomize_file(&fields) {
-                let text = format!("document {index} is the file of kustomize and is left out");
+                let text = format!("document {index} is a kustomization file and is skipped");
                 self.warn(WarningKind::DroppedDocument, text, origin);
             } else {
                 candidates.push(Candidate { fields, origin });
@@ -375,7 +375,7 @@ impl<'b> Builder<'b> {
             if first.contents != contents {
                 let by = self.input_name(first.origin).map(|input| format!(", {input}")).unwrap_or_default();
                 let text = format!(
-                    "{} is left out: {}{by} has made it with other contents",
+                    "{} is skipped: {}{by} renders it with different content",
                     object::described(&key),
                     first.origin
                 );
@@ -482,7 +482,7 @@ impl<'b> Builder<'b> {
         }
         let texts: Vec<&str> = self.templates.values().map(|parsed| parsed.text.as_str()).collect();
         for key in unused_keys(&texts, self.inputs) {
-            let text = format!("input {key:?} is used in no template");
+            let text = format!("no template uses input {key:?}");
             self.warnings.push(Warning::new(WarningKind::UnusedInput, text));
         }
     }

@@ -190,19 +190,19 @@ fn distribution_group(snapshot: &Snapshot, namespace: &str, distribution: &Distr
     let mut group = Group::new("distribution");
     let title = distribution.to_string();
     let Some(instance) = instance(snapshot, namespace) else {
-        group.skip(&title, "there is no instance to build from it");
+        group.skip(&title, "no FluxInstance to build from it");
         return group;
     };
     let instance = match FluxInstance::from_object(instance.clone()) {
         Ok(instance) => instance,
         Err(error) => {
-            group.skip(&title, format!("the instance cannot be understood: {error}"));
+            group.skip(&title, format!("cannot parse the instance: {error}"));
             return group;
         }
     };
     let checked = CheckedInstance::check(instance).map_err(BuildError::from);
     match checked.and_then(|instance| build(&instance, distribution, &BuildOptions::default())) {
-        Ok(built) => group.pass(&title, format!("gives {} with {} objects", built.revision, built.objects.len())),
+        Ok(built) => group.pass(&title, format!("builds {} with {} objects", built.revision, built.objects.len())),
         Err(error) => {
             let advice = error.hint().unwrap_or_else(|| "change the instance, or use another distribution".to_owned());
             group.fail(&title, error.to_string(), NextStep::advice(advice));
@@ -221,20 +221,20 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let kubernetes = snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion"));
     match (minor_changes::oldest_kubernetes(version), kubernetes.and_then(parse_kubernetes_version)) {
         (Some(oldest), Some(there)) if there.minor < oldest => {
-            let message = format!("{there} is older than 1.{oldest}, which this Flux is made for");
+            let message = format!("{there} is older than 1.{oldest}, the oldest version that this Flux supports");
             group.fail(
                 "kubernetes",
                 message,
                 NextStep::advice(format!("upgrade Kubernetes to 1.{oldest} or later first")),
             );
         }
-        (Some(oldest), Some(there)) => group.pass("kubernetes", format!("{there}, and 1.{oldest} or later is wanted")),
-        (Some(_), None) => group.skip("kubernetes", "the version of the server is not known"),
-        (None, _) => group.skip("kubernetes", "which Kubernetes this Flux is made for is not recorded here"),
+        (Some(oldest), Some(there)) => group.pass("kubernetes", format!("{there}; 1.{oldest} or later is required")),
+        (Some(_), None) => group.skip("kubernetes", "the server's version is not known"),
+        (None, _) => group.skip("kubernetes", "the Kubernetes versions that this Flux supports are not known"),
     }
     let dropped = upgrade::dropped_versions(snapshot, target);
     match dropped.is_empty() {
-        true => group.pass("stored versions", "every version that objects are stored at is served"),
+        true => group.pass("stored versions", "all versions at which objects are stored are served"),
         false => group.fail("stored versions", format!("no longer served: {}", dropped.join(", ")), migrate(namespace)),
     }
     let deployments = components::deployments(snapshot, Some(namespace));
@@ -245,7 +245,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     // Only arguments from patches are checked, not those that the build of the version sets.
     let wrong = target.arguments(&patched);
     if wrong.is_empty() {
-        group.pass("flags and gates", "every one that patches set is known");
+        group.pass("flags and gates", "all flags and gates set by patches are known");
     }
     for (_, breaks, message) in wrong {
         let advice = NextStep::advice("change spec.kustomize.patches of the instance before the upgrade");
@@ -266,8 +266,10 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let argument = upgrade::strictness_argument(&[running, patched].concat());
     if minor_changes::substitutes_strictly(version) && substituting > 0 {
         match argument {
-            Some(true) => group.pass("substitution", "a variable without a value is an error already"),
-            Some(false) => group.pass("substitution", "a variable without a value stays empty: a gate says so"),
+            Some(true) => group.pass("substitution", "a variable without a value is already an error"),
+            Some(false) => {
+                group.pass("substitution", "a variable without a value becomes empty, as set by a feature gate")
+            }
             None => group.warn(
                 "substitution",
                 format!(
@@ -309,7 +311,7 @@ fn kubernetes(snapshot: &Snapshot) -> Group {
             Some(_) => group.pass("version", format!("Kubernetes {text}")),
             None => group.warn(
                 "version",
-                format!("the server calls its version {text}"),
+                format!("cannot parse the server's version {text}"),
                 NextStep::advice("check the version by hand"),
             ),
         },
@@ -349,7 +351,7 @@ fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
             return group;
         }
         None if snapshot.is_dump() => {
-            group.skip("rights", "a dump does not say who may do what");
+            group.skip("rights", "a dump does not contain the user's permissions");
             return group;
         }
         None => {
@@ -375,7 +377,7 @@ fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     }
     // The hint is the same for all of them, so only the last check has it.
     if let Some(last) = group.checks.iter_mut().rfind(|check| matches!(check.verdict, Verdict::Fail | Verdict::Warn)) {
-        last.hint = Some(NextStep::advice("ask for the rights, or let the operator in the cluster do it"));
+        last.hint = Some(NextStep::advice("request these rights, or let the operator in the cluster reconcile"));
     }
     group
 }
@@ -393,7 +395,7 @@ fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
     let mut group = Group::new("definitions");
     let all = snapshot.list(&CRD, None);
     if !snapshot.knows(&CRD) {
-        group.skip("definitions", "custom resource definitions cannot be read");
+        group.skip("definitions", "CRDs cannot be read");
         return group;
     }
     let of_flux: Vec<_> = all
@@ -405,7 +407,7 @@ fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
             well_known::INSTANCE_CRD,
             unwell,
             "the FluxInstance API is not installed",
-            Some(NextStep::ApplyInProcess.after("install the operator, or go without it")),
+            Some(NextStep::ApplyInProcess.after("install the operator, or run without it")),
         );
     }
     for crd in of_flux {
@@ -458,7 +460,7 @@ fn check_instance(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<
                 _ if kinds::is_suspended(instance) => {
                     let in_process = operator::state(snapshot, options.namespace, options.now).is_gone();
                     let resume = NextStep::Resume { object: reference, in_process };
-                    group.warn(&name, "reconciling is switched off", resume);
+                    group.warn(&name, "reconciliation is suspended", resume);
                 }
                 Some(ready) if ready.is_true() && fields::is_observed(instance) => group.pass(&name, ready.message()),
                 Some(ready) if ready.is_true() => group.add(&name, unwell, fields::CHANGED_SINCE, Some(why)),
@@ -474,7 +476,7 @@ fn check_instance(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<
         None => group.warn(
             "fluxinstance",
             format!("no FluxInstance in namespace {}", options.namespace),
-            NextStep::CreateInstance.after("choose another namespace, or write an instance"),
+            NextStep::CreateInstance.after("choose another namespace, or create an instance"),
         ),
     }
 }
@@ -494,7 +496,7 @@ fn check_operator(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<
         // Its pods are healthy. Only the lease shows that it is not working.
         OperatorState::Silent(deployment, lease) => {
             group.pass(&name(deployment), kstatus::compute(deployment).message);
-            let says = lease.map_or("there is none".to_owned(), |lease| {
+            let says = lease.map_or("it does not exist".to_owned(), |lease| {
                 let since = lease.renewed.map_or("never".to_owned(), |at| format!("last at {at}"));
                 format!("its holder no longer renews it ({since})")
             });
@@ -648,7 +650,7 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
         group.warn(
             &format!("{kind} {version}"),
             format!("{} applied at the deprecated {version}: {shown}{more}", names.len()),
-            migrate(namespace).after("change the manifests, then rewrite what is stored"),
+            migrate(namespace).after("change the manifests, then rewrite the stored objects"),
         );
     }
     let written = outdated_manifests(snapshot, &mut group);
@@ -666,7 +668,7 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     }
     if !not_ready.is_empty() {
         let waiting = not_ready.iter().filter(|reason| **reason == "DependencyNotReady").count();
-        let waiting = if waiting > 0 { format!(", {waiting} of them wait for another") } else { String::new() };
+        let waiting = if waiting > 0 { format!(", {waiting} of them wait for a dependency") } else { String::new() };
         group.warn(
             "not ready",
             format!("{} of {seen} Flux objects are not ready{waiting}", not_ready.len()),
@@ -829,7 +831,7 @@ mod tests {
         let mut other = lease.clone();
         other["metadata"]["name"] = "kube-scheduler".into();
         let none = check(&Snapshot::of_dump([available, other]), at("2026-01-01T00:02:00Z"));
-        assert_eq!(find(&none, "lease").message, "there is none: the operator is not working");
+        assert_eq!(find(&none, "lease").message, "it does not exist: the operator is not working");
         let scaled = check(&Snapshot::of_dump([operator_deployment(0), lease]), at("2026-01-01T01:25:00Z"));
         assert_eq!(find(&scaled, "deployment/flux-operator").verdict, Verdict::Fail);
         assert!(matches!(find(&scaled, "deployment/flux-operator").hint, Some(NextStep::Scale { replicas: 1, .. })));
@@ -853,6 +855,9 @@ mod tests {
         };
         let snapshot = Snapshot::of_dump([git("a", "Failed"), git("b", "DependencyNotReady")]);
         let report = check(&snapshot, OPTIONS);
-        assert_eq!(find(&report, "not ready").message, "2 of 2 Flux objects are not ready, 1 of them wait for another");
+        assert_eq!(
+            find(&report, "not ready").message,
+            "2 of 2 Flux objects are not ready, 1 of them wait for a dependency"
+        );
     }
 }

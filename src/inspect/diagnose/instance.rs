@@ -82,9 +82,9 @@ impl InstanceRow {
     pub fn says(&self, is_failing: bool, now: Timestamp) -> String {
         let age = self.last_reconciled.map(|at| format!("{} ago", short_age(at, now)));
         let stands = match (self.ready.as_str(), age) {
-            ("Suspended", Some(age)) => format!("suspended; its last run {age}"),
+            ("Suspended", Some(age)) => format!("suspended; last run {age}"),
             ("Suspended", None) => "suspended".to_owned(),
-            ("True", Some(age)) if is_failing => format!("failing; its last run {age}"),
+            ("True", Some(age)) if is_failing => format!("failing; last run {age}"),
             (ready, Some(age)) => format!("Ready is {ready}, {age}"),
             (ready, None) => format!("Ready is {ready}"),
         };
@@ -227,9 +227,9 @@ mod tests {
         let mut suspended = instance();
         assert_eq!(says(&suspended), "Ready is True, 3d ago: Reconciliation finished in 1s");
         let failing = InstanceRow::of(&suspended).says(true, "2026-01-04T00:00:00Z".parse().unwrap());
-        assert_eq!(failing, "failing; its last run 3d ago: Reconciliation finished in 1s");
+        assert_eq!(failing, "failing; last run 3d ago: Reconciliation finished in 1s");
         suspended["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
-        assert_eq!(says(&suspended), "suspended; its last run 3d ago: Reconciliation finished in 1s");
+        assert_eq!(says(&suspended), "suspended; last run 3d ago: Reconciliation finished in 1s");
         suspended["status"] = Value::Null;
         assert_eq!(says(&suspended), "suspended: not started");
     }

@@ -51,11 +51,11 @@ pub fn with_answers(
     let answer = |row: &HistoryRow| {
         let is_of_row = |revision: &Revision| revision.digest.as_ref() == Some(&row.digest);
         if is_of_row(&attempted) {
-            return RollbackAnswer::no("the instance has it already");
+            return RollbackAnswer::no("the instance already has it");
         }
         let Some(Revision { version, .. }) = kept.iter().find(|revision| is_of_row(revision)) else {
             return RollbackAnswer::no(match were_ready.contains(&row.digest) {
-                true => "not kept, as only the last revisions that were ready are",
+                true => "not kept, because only the last ready revisions are",
                 false => "it was never ready",
             });
         };
@@ -63,8 +63,8 @@ pub fn with_answers(
             // The same version has the same definitions.
             _ if *version == in_use.version => RollbackAnswer::yes(None),
             Some(answer) if snapshot.denied().is_none() => answer.clone(),
-            Some(_) => RollbackAnswer::unknown("not allowed to read what its definitions must hold"),
-            None => RollbackAnswer::unknown(format!("the definitions of Flux {version} are not known here")),
+            Some(_) => RollbackAnswer::unknown("not allowed to read the objects that its CRDs must hold"),
+            None => RollbackAnswer::unknown(format!("the CRDs of Flux {version} are not known")),
         }
     };
     rows.into_iter().map(|row| HistoryRow { rollback: Some(answer(&row)), ..row }).collect()
@@ -132,12 +132,12 @@ mod tests {
         assert_eq!(
             words(vec![]),
             [
-                "no: the instance has it already",
+                "no: the instance already has it",
                 "yes",
                 "yes",
-                "unknown: the definitions of Flux v2.9.99 are not known here",
+                "unknown: the CRDs of Flux v2.9.99 are not known",
                 "no: it was never ready",
-                "no: not kept, as only the last revisions that were ready are",
+                "no: not kept, because only the last ready revisions are",
             ]
         );
     }

@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
         let is_ready = ready.is_some_and(|c| c.is_true()) && fields::is_observed(instance);
         let says = match kinds::is_suspended(instance) {
             _ if fields::is_being_deleted(instance) => fields::BEING_DELETED.to_owned(),
-            true => format!("suspended; its last run: {says}"),
+            true => format!("suspended; last run: {says}"),
             false if ready.is_some_and(|c| c.is_true()) && !is_ready => fields::CHANGED_SINCE.to_owned(),
             false => says,
         };
@@ -352,7 +352,7 @@ impl<'a> Walk<'a> {
             Some(Suspension::Annotation(key)) => format!("annotation {key} is disabled"),
             _ => "spec.suspend is true".to_owned(),
         };
-        Cause::new(Reason::Suspended, object, "reconciling is switched off")
+        Cause::new(Reason::Suspended, object, "reconciliation is suspended")
             .evidence("metadata", evidence, None)
             .next(NextStep::Resume { object: ObjectId::of(object), in_process: self.is_an_instance_without_operator() })
     }
@@ -375,11 +375,11 @@ impl<'a> Walk<'a> {
             return None;
         }
         let first = ObjectId::of(first);
-        let summary = format!("a cluster takes one FluxInstance, and {first} was there first");
-        self.steps.push(WalkStep { object: first.clone(), ok: Some(true), says: "was there first".into() });
+        let summary = format!("a cluster can have only one FluxInstance, and {first} was first");
+        self.steps.push(WalkStep { object: first.clone(), ok: Some(true), says: "was first".into() });
         Some(
             Cause::new(Reason::SecondInstance, instance, summary)
-                .evidence("status", format!("{first} is in the cluster, and nothing was applied for {id}"), None)
+                .evidence("status", format!("{first} is in the cluster, and no objects were applied for {id}"), None)
                 .next(NextStep::Delete(id)),
         )
     }
@@ -428,7 +428,7 @@ impl<'a> Walk<'a> {
                 )
                 .evidence(
                     "lease",
-                    if lease.is_some() { "the holder stopped renewing it" } else { "there is none" },
+                    if lease.is_some() { "the holder stopped renewing it" } else { "it does not exist" },
                     lease.and_then(|lease| lease.renewed),
                 )
                 .next(NextStep::Restart(ObjectId::of(deployment))),
@@ -463,7 +463,7 @@ impl<'a> Walk<'a> {
                 )
                 .evidence(
                     "operator",
-                    "no operator is running: no Deployment flux-operator and no lease in its name",
+                    "no operator is running: no Deployment flux-operator and no lease of that name",
                     None,
                 )
                 .next(here),
@@ -583,7 +583,7 @@ impl<'a> Walk<'a> {
                 Status::Failed => {
                     self.step(live, Some(false), health.message.clone());
                     return Some(
-                        Cause::new(Reason::ObjectFailed, live, "an applied object reports failure")
+                        Cause::new(Reason::ObjectFailed, live, "an applied object reports a failure")
                             .evidence("status", health.message, None)
                             .next(self.list_events(live)),
                     );
@@ -604,7 +604,7 @@ impl<'a> Walk<'a> {
             return definition::missing(kind, self.reconcile());
         }
         let summary = format!("{} {} is missing", reference.kind, reference.name);
-        let evidence = format!("{reference} was applied and is not in the cluster");
+        let evidence = format!("{reference} was applied but is not in the cluster");
         let reconcile = self.reconcile();
         Cause::of(Reason::ObjectMissing, reference, summary).evidence("status", evidence, None).next(reconcile)
     }
@@ -618,7 +618,7 @@ impl<'a> Walk<'a> {
                 .evidence("condition", failed.message(), failed.changed())
                 .next(self.list_events(instance))
                 .next(self.reconcile()),
-            None => Cause::new(Reason::InProgress, instance, "reconciliation is under way")
+            None => Cause::new(Reason::InProgress, instance, "reconciliation is in progress")
                 .evidence(
                     "condition",
                     ready.map_or("no Ready condition yet", |c| c.message()),

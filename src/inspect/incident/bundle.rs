@@ -76,7 +76,7 @@ pub fn redact(gathered: BundleContent, salt: Vec<u8>, max_bytes: usize) -> Bundl
     // Values of all Secrets are learnt first, because they may occur in any object or log.
     objects.iter().for_each(|object| redactor.learn(object));
     let unsearched = redactor.prepare().map(str::to_owned);
-    let unknown = without_secrets.map(|why| format!("values of Secrets cannot be found in other texts: {why}"));
+    let unknown = without_secrets.map(|why| format!("other texts cannot be searched for values of Secrets: {why}"));
     let incomplete = unsearched.or(unknown);
     let is_flux = |object: &Value| kinds::of(fields::group(object), fields::kind(object)).is_some();
     objects.sort_by_key(|object| !is_flux(object));

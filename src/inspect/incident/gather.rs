@@ -140,7 +140,7 @@ fn is_flux(object: &Value) -> bool {
     kinds::of(fields::group(object), fields::kind(object)).is_some()
 }
 
-const OUT_OF_TIME: &str = "the time was up";
+const OUT_OF_TIME: &str = "the time limit was reached";
 
 async fn list(cluster: &Cluster, resource: &ResourceType, selector: Option<&str>) -> Result<Vec<Value>, ClusterError> {
     if *resource == SECRET {

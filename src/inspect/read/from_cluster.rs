@@ -106,8 +106,7 @@ async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<NeedAnsw
         }
         Need::ServerVersion => {
             let unexpected = |e: serde_json::Error| {
-                let reason =
-                    Reason::Other(format!("the version of {} is not what was expected: {e}", cluster.endpoint));
+                let reason = Reason::Other(format!("cannot parse the version of {}: {e}", cluster.endpoint));
                 ClusterError::new("read the server's version", cluster.endpoint.clone(), reason)
             };
             let version = cluster.server_version().await;

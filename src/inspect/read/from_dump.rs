@@ -33,13 +33,13 @@ pub enum DumpError {
     TooLarge(String, u64),
     #[error("{} is neither a file, a folder nor a pipe", .0.display())]
     NoFile(PathBuf),
-    #[error("cannot understand {origin}")]
+    #[error("cannot parse {origin}")]
     Yaml {
         origin: String,
         #[source]
         source: yaml::YamlError,
     },
-    #[error("cannot understand {origin}")]
+    #[error("cannot parse {origin}")]
     Json {
         origin: String,
         #[source]

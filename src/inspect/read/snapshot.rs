@@ -222,7 +222,7 @@ impl Snapshot {
             (_, Answer::Denied(message)) => NeedOutcome::Denied(message),
             (_, Answer::Unavailable(message)) => NeedOutcome::Unavailable(message),
             (_, Answer::Kind(_) | Answer::Log(_)) => {
-                NeedOutcome::Unavailable("the answer does not fit the question".into())
+                NeedOutcome::Unavailable("the answer does not match the request".into())
             }
         };
         if let Need::List { resource, namespace, selector: None } = &need {

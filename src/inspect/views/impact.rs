@@ -30,7 +30,7 @@ pub enum Concern {
     LoadBalancer,
     /// A namespace with everything in it.
     Namespace,
-    /// A definition with every object of its kind.
+    /// A CRD with every object of its kind.
     Definition,
     /// An object that applied further objects.
     Reconciler,
@@ -81,11 +81,11 @@ pub fn impact(snapshot: &Snapshot, object: &Value) -> Impact {
     deleted.sort_by(|a, b| (a.concern, &a.object).cmp(&(b.concern, &b.object)));
     kept.sort_by(|a, b| a.object.cmp(&b.object));
     let summary = match (&keep_reason, deleted.len()) {
-        (Some(why), _) => format!("what {own} applied stays: {why}"),
-        (None, 0) if is_reconciler(&own) => format!("{own} has applied nothing that would go"),
-        (None, 0) => format!("nothing else goes with {own}"),
-        (None, 1) => format!("one object goes with {own}"),
-        (None, count) => format!("{count} objects go with {own}"),
+        (Some(why), _) => format!("the objects that {own} applied are kept: {why}"),
+        (None, 0) if is_reconciler(&own) => format!("{own} has applied no objects that would be deleted"),
+        (None, 0) => format!("nothing else is deleted with {own}"),
+        (None, 1) => format!("one object is deleted with {own}"),
+        (None, count) => format!("{count} objects are deleted with {own}"),
     };
     let dependents = dependents(snapshot, object, &own);
     Impact { object: own, summary, deleted, kept, dependents }
@@ -112,7 +112,7 @@ fn reason_to_keep(object: &Value) -> Option<String> {
     }
     // A run from a terminal sets no finalizer, so the API server deletes such a set at once.
     if id.kind == "ResourceSet" && !has_finalizer(object) {
-        return Some("it has no finalizer, so no operator deletes what it applied".into());
+        return Some("it has no finalizer, so the operator does not delete its objects".into());
     }
     if id.kind != "Kustomization" {
         return None;
@@ -122,7 +122,7 @@ fn reason_to_keep(object: &Value) -> Option<String> {
         Some("Delete" | "WaitForTermination") => None,
         // The default policy, MirrorPrune, follows `prune`.
         _ if fields::at(object, "/spec/prune").and_then(Value::as_bool).unwrap_or(false) => None,
-        _ => Some("its prune is off".into()),
+        _ => Some("its prune is false".into()),
     }
 }
 
@@ -252,7 +252,7 @@ fn address(service: &Value) -> String {
         ingress.filter_map(|one| fields::some_text(one, "/ip").or_else(|| fields::some_text(one, "/hostname")));
     match addresses.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "a load balancer without an address".to_owned(),
-        addresses => format!("the address {addresses} is given up"),
+        addresses => format!("the address {addresses} is released"),
     }
 }
 
@@ -338,14 +338,14 @@ mod tests {
             lines(&found.deleted),
             [
                 "PersistentVolumeClaim/apps/data the volume pv1 and its data are deleted",
-                "Service/apps/web the address 192.0.2.1 is given up",
+                "Service/apps/web the address 192.0.2.1 is released",
                 "Kustomization/fs/inner",
                 "ConfigMap/apps/config"
             ]
         );
         assert_eq!(lines(&found.kept), ["ConfigMap/apps/kept kustomize.toolkit.fluxcd.io/prune is disabled"]);
         assert_eq!(found.dependents.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Kustomization/fs/waits"]);
-        assert_eq!(found.summary, "4 objects go with Kustomization/fs/root");
+        assert_eq!(found.summary, "4 objects are deleted with Kustomization/fs/root");
         assert_eq!(found.deleted[0].through.name, "inner");
     }
 
@@ -408,7 +408,7 @@ mod tests {
     fn objects_that_are_not_pruned_are_reported_with_the_reason() {
         let config = || plain("ConfigMap", "apps", "config", json!({}));
         for (spec, why) in [
-            (json!({"prune": false}), "its prune is off"),
+            (json!({"prune": false}), "its prune is false"),
             (json!({"prune": true, "suspend": true}), "it is suspended"),
             (json!({"prune": true, "deletionPolicy": "Orphan"}), "its deletionPolicy is Orphan"),
         ] {
@@ -444,7 +444,7 @@ mod tests {
         let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app", "namespace": "fs"}});
         let found =
             impact_on(vec![source, ks("a", json!({"sourceRef": {"kind": "GitRepository", "name": "app"}}), &[])]);
-        assert_eq!(found.summary, "nothing else goes with GitRepository/fs/app");
+        assert_eq!(found.summary, "nothing else is deleted with GitRepository/fs/app");
         assert_eq!(found.dependents.len(), 1);
     }
 }

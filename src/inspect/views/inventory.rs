@@ -23,7 +23,7 @@ pub enum Drift {
     None,
     /// Fields differ from the instance's build.
     Drifted,
-    /// Only documentation in a definition differs.
+    /// Only descriptions in a CRD differ.
     Documentation,
     /// The object does not exist.
     Missing,

@@ -137,7 +137,7 @@ fn dependencies(snapshot: &Snapshot, object: &Value, way: &mut Vec<ObjectId>) ->
         let mut node = TreeNode::of(snapshot, id.clone(), live);
         if way.contains(&id) {
             node.status = Some(Status::Failed);
-            node.message = "the dependencies wait for each other in a circle".to_owned();
+            node.message = "the dependencies form a cycle".to_owned();
         } else if let Some(live) = live.filter(|_| way.len() < MAX_DEPTH) {
             way.push(id);
             node.children = dependencies(snapshot, live, way);
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!((waits.label.as_str(), tree.children.len()), ("waits for (2)", 2));
         let circle = &waits.children[0].children[0];
         assert_eq!((circle.label.as_str(), circle.status), ("Kustomization/apps/a", Some(Status::Failed)));
-        assert!(circle.children.is_empty() && circle.message.contains("circle"), "{circle:?}");
+        assert!(circle.children.is_empty() && circle.message.contains("cycle"), "{circle:?}");
         let gate = &waits.children[1];
         assert_eq!((gate.label.as_str(), gate.status), ("ConfigMap/apps/gate", Some(Status::NotFound)));
     }

@@ -98,7 +98,7 @@ impl Target {
         let is_pinned = fields::some_text(object, "/spec/postRenderStrategy").is_some();
         if is(HELM_GROUP, "HelmRelease") && has_renderers && !is_pinned && minor_changes::renders_hooks(version) {
             let says =
-                "its postRenderers get the hooks of the chart as well; spec.postRenderStrategy: nohooks keeps them out";
+                "its postRenderers also get the hooks of the chart; spec.postRenderStrategy: nohooks excludes them";
             found.push((false, says.to_owned()));
         }
         let is_gcr = is(NOTIFICATION_GROUP, "Receiver") && fields::text(object, "/spec/type") == "gcr";
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(
             lines(&target("v2.9.4"), &files),
             [
-                "r/apps/a.yaml:2: Kustomization/fs/apps: the variable token has no default; it fails unless Secret/s has it"
+                "r/apps/a.yaml:2: Kustomization/fs/apps: the variable token has no default; the build fails unless Secret/s has it"
             ]
         );
         files.pop();
@@ -345,7 +345,7 @@ mod tests {
             [
                 "flux.yaml:11: FluxInstance/fs/flux: --feature-gates=AdoptLegacyReleases=false of helm-controller: the feature gate AdoptLegacyReleases is ignored",
                 "!flux.yaml:11: FluxInstance/fs/flux: --feature-gates=AdoptLegacyReleases=false of kustomize-controller: there is no feature gate AdoptLegacyReleases",
-                "!flux.yaml:19: FluxInstance/fs/flux: --gcp-autologin-for-gcr of image-reflector-controller: the flag --gcp-autologin-for-gcr is gone; set spec.provider: gcp on the ImageRepository",
+                "!flux.yaml:19: FluxInstance/fs/flux: --gcp-autologin-for-gcr of image-reflector-controller: the flag --gcp-autologin-for-gcr was removed; set spec.provider: gcp on the ImageRepository",
             ]
         );
     }
@@ -382,7 +382,7 @@ mod tests {
         let opted_out = child.replace("namespace: fs}", "namespace: fs, labels: {substitute: \"no\"}}");
         let web = ("r/apps/web.yaml", "kind: A\nx: ${host}\ny: ${token}\nz: ${domain}\n");
         let settings = ("r/flux/c.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {domain: x}\n");
-        let elsewhere = "r/apps/web.yaml:3: Kustomization/fs/apps: the variable token has no default; it fails unless Secret/s has it";
+        let elsewhere = "r/apps/web.yaml:3: Kustomization/fs/apps: the variable token has no default; the build fails unless Secret/s has it";
         let parent = ("r/parent.yaml", PARENT);
         assert_eq!(lines(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &child), web, settings]), [elsewhere]);
         assert_eq!(lines(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &opted_out), web, settings]).len(), 2);
@@ -484,7 +484,7 @@ mod tests {
             let found = files_for(&target("v2.9.4"), index).into_iter().filter(|one| one.message.contains("variable"));
             found.map(|one| one.message).collect()
         };
-        assert!(messages(&index)[0].contains("it fails unless ConfigMap/c has it"), "the file is not there");
+        assert!(messages(&index)[0].contains("the build fails unless ConfigMap/c has it"), "the file is not there");
         assert!(index.files_beside().contains(std::path::Path::new("r/site.env")));
         index.add_beside(std::path::Path::new("r/site.env"), "# site\nHOST=a=b\n  OTHER = x\n\n");
         assert_eq!(messages(&index), ["the variable missing has no value and no default"]);

@@ -107,7 +107,7 @@ async fn finalize(
             done.errors.push("the deletion was interrupted".to_owned());
         }
         if !done.errors.is_empty() {
-            warn(format!("cannot delete what was applied: {}", done.errors.join("; ")));
+            warn(format!("cannot delete the applied objects: {}", done.errors.join("; ")));
         }
     }
     announcer.finish().await;

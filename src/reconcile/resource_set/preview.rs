@@ -149,7 +149,10 @@ async fn plan_of(
         warnings.push(format!("{} objects would be pruned because the providers export no inputs", prune.len()));
     }
     warnings.extend(recorded.unreadable().iter().map(|entry| {
-        format!("the inventory entry {:?} cannot be read: it stays on record, and its object is not pruned", entry.id)
+        format!(
+            "the inventory entry {:?} cannot be read: it is kept in the inventory, and its object is not pruned",
+            entry.id
+        )
     }));
     let owned: BTreeSet<ObjectId> = owned.into_iter().collect();
     let providers = desired.inputs.providers.iter().map(|inputs| of_provider(inputs, &desired, &owned)).collect();

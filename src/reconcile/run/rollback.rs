@@ -58,7 +58,7 @@ impl Run<'_> {
         let (built, live) = Box::pin(built).await?;
         if built.revision.to_string() != restored {
             let (built, why) = (built.revision.to_string(), "its spec is no longer known");
-            let text = format!("cannot roll back to {restored}: {why}, and today's spec gives {built}");
+            let text = format!("cannot roll back to {restored}: {why}, and the current spec builds {built}");
             self.event(true, reason::ROLLED_BACK, text.clone(), false);
             let message = UnhealthyObject::new(failed, Status::Failed, text);
             return Err(Failure::Unhealthy { timed_out: false, objects: vec![message] }.into());

@@ -97,7 +97,7 @@ impl Run<'_> {
         if plan.previous_revision.as_ref() != Some(&plan.revision) {
             let build = KeptBuild::of(&self.instance, &plan.revision, plan.artifact.as_deref());
             if let Err(error) = kept_builds::keep(self.cluster, &self.instance, &build).await {
-                let message = format!("the revision is not kept for a rollback: {}", error.sentence());
+                let message = format!("cannot store the revision for a rollback: {}", error.sentence());
                 self.progress.report(Update::Warning { message });
             }
         }
@@ -159,7 +159,7 @@ impl Run<'_> {
     async fn write_stage(&mut self, stage: Stage) {
         self.writer.progressing(stage.message());
         if let Err(error) = self.writer.write(self.cluster).await {
-            tracing::debug!("the stage is not in the status: {error}");
+            tracing::debug!("cannot write the stage to the status: {error}");
         }
     }
 
@@ -222,8 +222,7 @@ impl Run<'_> {
                 Err(Failure::Unhealthy { timed_out: true, objects: removed.remaining })
             } else if !removed.held.is_empty() {
                 let held = removed.held.into_iter().map(|held| {
-                    let holders =
-                        format!("its definition is no longer needed, but {} holds it", held.finalizers.join(", "));
+                    let holders = format!("its CRD is no longer needed, but {} holds it", held.finalizers.join(", "));
                     UnhealthyObject::new(held.object.to_string(), Status::Terminating, holders)
                 });
                 Err(Failure::Unhealthy { timed_out: false, objects: held.collect() })

@@ -162,7 +162,7 @@ async fn silent() -> String {
 
 #[track_caller]
 fn ended_at_three_seconds(outcome: Run) {
-    let outcome = outcome.exits(7).within(IN_TIME).stderr_has("gave no answer within 3s");
+    let outcome = outcome.exits(7).within(IN_TIME).stderr_has("did not answer within 3s");
     assert!(outcome.took >= Duration::from_millis(2900), "gave up after {:?}", outcome.took);
 }
 

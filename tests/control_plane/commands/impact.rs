@@ -57,7 +57,7 @@ async fn objects_deleted_together_are_shown_before_the_question(cluster: TestClu
         shown.stdout.contains("is retained").then_some(shown)
     };
     let shown = eventually("the claim to be bound", SOON, bound).await.expect("bound");
-    let shown = shown.stdout_has(&format!("2 objects go with Kustomization/{namespace}/app"));
+    let shown = shown.stdout_has(&format!("2 objects are deleted with Kustomization/{namespace}/app"));
     let shown = shown.stdout_has(&format!("PersistentVolumeClaim/{namespace}/data: the volume "));
     let shown = shown.stdout_has("1 ConfigMap").stdout_has("1 object stays:").stdout_has("/stays: ");
     shown.stdout_has(&format!(
@@ -67,7 +67,7 @@ async fn objects_deleted_together_are_shown_before_the_question(cluster: TestClu
     assert_eq!(json["deleted"][0]["concern"], "volume", "{json:#}");
 
     // Without a terminal there can be no confirmation; a dry run changes nothing.
-    run("delete ks/app").await.exits(2).stderr_has("2 objects go with").stderr_has("--yes");
+    run("delete ks/app").await.exits(2).stderr_has("2 objects are deleted with").stderr_has("--yes");
     // The run would be refused from here, so its dry run is.
     run("delete ks app --dry-run").await.exits(2).stderr_has("(dry run) would delete").stderr_has("--yes");
     run("delete ks/app --dry-run=server").await.exits(2).stderr_has("confirmation is required");
@@ -128,7 +128,7 @@ async fn volumes_addresses_and_namespaces_are_found_through_nested_inventories(c
         (shown.stdout.matches("the volume ").count() == 2).then_some(shown)
     };
     let shown = eventually("both claims to be bound", SOON, bound).await.expect("bound");
-    let shown = shown.stdout_has("the address 192.0.2.7 is given up").stdout_has("with everything in it");
+    let shown = shown.stdout_has("the address 192.0.2.7 is released").stdout_has("with everything in it");
     // Volumes first, then addresses, then namespaces.
     let at = |text: &str| shown.stdout.find(text).unwrap_or_else(|| panic!("{text}: {}", shown.stdout));
     let claims = at(&format!("PersistentVolumeClaim/{namespace}/data")).max(at(&format!("{below}/within")));

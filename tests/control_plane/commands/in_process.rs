@@ -365,7 +365,7 @@ async fn an_upgrade_shows_its_change_and_a_rollback_goes_back_a_minor(cluster: T
     own.run("upgrade 2.8.x --in-process --yes").await.exits(1).stderr_has("flux-operator rollback instance");
 
     let history = own.run("get history").await.exits(0);
-    history.stdout_has("no: the instance has it already").stdout_has("   yes\n");
+    history.stdout_has("no: the instance already has it").stdout_has("   yes\n");
     let rollback = own.run("get history -o json").await.json()["items"][1]["rollback"].clone();
     assert_eq!(rollback, json!({"possible": true}));
     let back = own.run("rollback instance --in-process --yes").await.exits(0);
@@ -636,16 +636,16 @@ async fn a_second_instance_is_refused_with_both_names_and_the_way_out(cluster: T
             .await
             .exits(1)
             .stderr_has("FluxInstance/apps/flux")
-            .stderr_has("FluxInstance/flux-system/flux exists already")
+            .stderr_has("FluxInstance/flux-system/flux already exists")
             .stderr_has("hint: change FluxInstance/flux-system/flux instead, or uninstall it first")
             .stderr_has("is applied to it with -n flux-system");
     }
-    own.run("plan instance -f second.yaml").await.exits(2).stderr_has("exists already");
+    own.run("plan instance -f second.yaml").await.exits(2).stderr_has("already exists");
     let namespaces = Api::<Namespace>::all(own.client.clone());
     assert!(namespaces.get_opt("apps").await.unwrap().is_none());
     let apps: Namespace = serde_json::from_value(json!({"metadata": {"name": "apps"}})).unwrap();
     namespaces.create(&Default::default(), &apps).await.unwrap();
-    own.run("apply -f anywhere.yaml -n apps").await.exits(1).stderr_has("flux-system/flux exists already");
+    own.run("apply -f anywhere.yaml -n apps").await.exits(1).stderr_has("flux-system/flux already exists");
     let second = Api::<DynamicObject>::namespaced_with(own.client.clone(), "apps", &INSTANCE.resource());
     assert!(second.get_opt("flux").await.unwrap().is_none());
     own.run("apply -f anywhere.yaml -n flux-system --wait=false").await.exits(0).stderr_has("flux-system/flux");
@@ -801,7 +801,7 @@ async fn a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_u
     own.run("status").await.exits(0).stdout_has("✔ source-controller 1/1");
 
     own.run("suspend instance").await.exits(0);
-    own.run("status").await.exits(0).stdout_has("flux-system/flux  suspended; its last run ");
+    own.run("status").await.exits(0).stdout_has("flux-system/flux  suspended; last run ");
     for flags in ["--in-process --yes", "--in-process --yes --force-in-process"] {
         let refused = own.run(&format!("uninstall instance {flags}")).await.exits(1);
         refused.stderr_has("is suspended").stderr_has("resume it first with");
@@ -845,7 +845,7 @@ async fn a_deletion_counts_the_objects_of_people_and_says_what_stays(cluster: Te
     two_kustomizations(&own).await;
     own.operator().await;
     let reported = own.run("delete instance --dry-run=client --yes").await.exits(0).stderr;
-    assert!(reported.contains("with their definitions go 2 Kustomization"), "{reported}");
+    assert!(reported.contains("their CRDs are deleted with all objects: 2 Kustomization"), "{reported}");
     assert!(reported.contains("what Flux has deployed keeps running"), "{reported}");
     // As of an uninstallation: the namespace stays.
     assert!(!reported.contains("1 Namespace"), "{reported}");

@@ -125,7 +125,7 @@ async fn the_operator_takes_what_is_signed_with_the_key_it_was_given(cluster: Te
     world.write_instance(spec, json!({})).await;
     let failed = world.wait_for("the refusal", |instance| condition(instance, "Ready").1 == "ArtifactFailed").await;
     let message = condition(&failed, "Ready").2;
-    assert!(message.contains("carries no signature that the key verifies (0 seen)"), "{message}");
+    assert!(message.contains("has no signature that the key verifies (0 seen)"), "{message}");
     sign(&reference, &digest, &key).await;
     let ready = world.wait_for_ready().await;
     assert_eq!(ready.status.unwrap().last_artifact_revision, Some(digest));

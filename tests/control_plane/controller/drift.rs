@@ -137,6 +137,6 @@ async fn owner_labels_that_another_operator_changes_under_our_manager_are_report
     world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "now"})).await;
     let refused = world.wait_for("the refusal", |one| condition(one, "Ready").0 == "False").await;
     let message = condition(&refused, "Ready").2;
-    assert!(message.contains("cannot take over what FluxInstance/flux-b/flux owns"), "{message}");
+    assert!(message.contains("cannot take over objects that FluxInstance/flux-b/flux owns"), "{message}");
     assert!(message.contains("delete one of the two instances"), "{message}");
 }

@@ -236,7 +236,7 @@ async fn an_instance_beside_another_one_says_so_until_that_is_gone(cluster: Test
     let refused = world.wait_for("the refusal", reported).await;
     let (_, reason, message) = condition(&refused, "Ready");
     assert_eq!(reason, "ReconciliationFailed");
-    assert!(message.contains("FluxInstance/default/flux exists already"), "{message}");
+    assert!(message.contains("FluxInstance/default/flux already exists"), "{message}");
     assert_eq!(condition(&refused, "Reconciling").1, "ProgressingWithRetry");
     // However often it is tried again.
     tokio::time::sleep(Duration::from_secs(3)).await;

@@ -459,7 +459,7 @@ async fn changes_of_the_next_minor_version_are_reported_for_a_cluster(cluster: T
     let reported = upgrade("2.9").await.exits(1).json();
     let stderr = lines(&reported);
     let has = |parts: &[&str]| stderr.iter().any(|line| parts.iter().all(|part| line.contains(part)));
-    assert!(has(&["pass kubernetes: 1.", "1.33 or later is wanted"]), "{stderr:#?}");
+    assert!(has(&["pass kubernetes: 1.", "1.33 or later is required"]), "{stderr:#?}");
     assert!(has(&["pass stored versions"]), "{stderr:#?}");
     assert!(has(&["fail flags and gates", "helm-controller: there is no flag --no-such-flag"]), "{stderr:#?}");
     assert!(has(&["warn flags and gates", "AdoptLegacyReleases is ignored"]), "{stderr:#?}");
@@ -469,9 +469,9 @@ async fn changes_of_the_next_minor_version_are_reported_for_a_cluster(cluster: T
     // Changes of 2.9 do not matter for 2.8, which has its own minimum of Kubernetes.
     let before = lines(&upgrade("2.8").await.json());
     let has = |part: &str| before.iter().any(|line| line.contains(part));
-    assert!(has("1.33 or later is wanted") && !has("substitution") && !has("pushed"), "{before:#?}");
+    assert!(has("1.33 or later is required") && !has("substitution") && !has("pushed"), "{before:#?}");
     let oldest = lines(&upgrade("2.6").await.json());
-    assert!(oldest.iter().any(|line| line.contains("1.31 or later is wanted")), "{oldest:#?}");
+    assert!(oldest.iter().any(|line| line.contains("1.31 or later is required")), "{oldest:#?}");
     run(&cluster, &["check", "--to", "2.9"]).await.exits(1).stdout_has("Flux v2.9").stdout_has("there is no flag");
 }
 

@@ -302,7 +302,7 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         "metadata": {"name": "helmreleases.helm.toolkit.fluxcd.io"}});
     remove(&client, &releases).await;
     wrong.extend(compare("a definition that is gone", "failing", &[]).await);
-    let text = "the definition of HelmRelease is missing, and every HelmRelease with it";
+    let text = "the CRD of HelmRelease is missing, and so is every HelmRelease";
     for (words, code) in [(["get", "all", "-A"], 0), (["get", "hr", "-A"], 4)] {
         let answer = ask(&words).await;
         if answer.code != code || !answer.stderr.contains(text) {

@@ -556,7 +556,7 @@ async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
     run("delete rset/web --yes").await.exits(1).stderr_has("no running operator would delete its 2 objects");
     let finalizer = json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}});
     sets.world.patch_as("test-operator", &id(API, SET, APPS, "web"), finalizer).await;
-    assert!(run("impact rset/web").await.exits(0).stdout.contains("2 objects go with ResourceSet/apps/web"));
+    assert!(run("impact rset/web").await.exits(0).stdout.contains("2 objects are deleted with ResourceSet/apps/web"));
     assert!(run("export resource rset/web").await.exits(0).stdout.contains("<< inputs.tenant | quote >>"));
     let counted = run("export report -o json").await.exits(0).stdout;
     let counted: Value = serde_json::from_str(&counted).unwrap();

@@ -137,7 +137,7 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
     let kept: Vec<String> = plan.keeps.iter().map(|kept| format!("{}: {}", kept.object, kept.reason)).collect();
     assert!(
         kept.contains(
-            &"CustomResourceDefinition/buckets.source.toolkit.fluxcd.io: FluxInstance/apps/flux lists it as well"
+            &"CustomResourceDefinition/buckets.source.toolkit.fluxcd.io: it is also in the inventory of FluxInstance/apps/flux"
                 .to_owned()
         ),
         "{kept:?}"
@@ -166,7 +166,7 @@ async fn an_uninstall_leaves_the_definition_that_another_instance_lists(cluster:
         command.args(line.split(' ')).stdin(Stdio::null());
         Run::from(command.output().unwrap())
             .exits(code)
-            .stderr_has("FluxInstance/apps/flux cannot take over what FluxInstance/flux-system/flux owns")
+            .stderr_has("FluxInstance/apps/flux cannot take over objects that FluxInstance/flux-system/flux owns")
             .stderr_has("hint: change FluxInstance/flux-system/flux instead, or uninstall it first");
     }
     let uninstall = UninstallOptions { lease: world.options.lease.clone(), ..UninstallOptions::default() };

@@ -263,8 +263,8 @@ fn another_distribution_can_be_built_from() {
     let output = build(&input, &["--distribution", path, "--allow-unknown-minor", "-o", "name"]).exits(0);
     build(&input, &["--distribution", path])
         .exits(1)
-        .stderr_has("flux v9.9.9 of the distribution")
-        .stderr_has("of a minor that");
+        .stderr_has("does not know the minor version")
+        .stderr_has("of flux v9.9.9 in the distribution");
     output
         .stdout_has("deployment.apps/source-controller\n")
         .stderr_has("warning: variant upstream-alpine has no digests");
@@ -396,9 +396,9 @@ fn the_default_artifact_is_replaced_by_the_embedded_distribution_where_there_is_
     assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
 
     // A digest, a key and --strict ask for exactly that artifact.
-    build(&input, &["--strict", "--offline"]).exits(1).stderr_has("no connection may be opened");
+    build(&input, &["--strict", "--offline"]).exits(1).stderr_has("connections are not allowed");
     let key = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub");
-    build(&input, &["--offline", "--verify-key", key]).exits(1).stderr_has("no connection may be opened");
+    build(&input, &["--offline", "--verify-key", key]).exits(1).stderr_has("connections are not allowed");
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let pinned = with_artifact(&format!("{DEFAULT}:latest@{digest}"));
     build(&pinned, &["--offline"]).exits(1).stderr_has(digest);

@@ -88,7 +88,7 @@ fn an_unknown_field_or_kind_is_refused_with_a_suggestion() {
         .stderr_has("`flux-operator get kustomization podinfo` shows an object");
     run(&["explain", "instance", "--api-version", "v2"])
         .exits(2)
-        .stderr_has("FluxInstance has no version v2: there is v1");
+        .stderr_has("FluxInstance has no version v2: it serves v1");
     run(&["explain", "instance", "--api-version", "fluxcd.controlplane.io/v1"]).exits(0);
     run(&["explain", "rset"]).exits(0).stdout_has("Objects that are made of templates and inputs");
     run(&["explain", ""]).exits(2);
@@ -99,7 +99,7 @@ fn a_cause_is_explained_in_any_case_with_the_commands_that_mend_it() {
     for word in ["PullSecretMissing", "pullsecretmissing"] {
         let text = run(&["explain", word]).exits(0).stdout;
         assert!(text.starts_with("PullSecretMissing: The registry wants credentials"), "{text}");
-        for part in ["\nMEANING\n", "\nHOW IT COMES ABOUT\n", "\nNEIGHBOURS\n", "\nCOMMANDS\n  flux-operator "] {
+        for part in ["\nMEANING\n", "\nWHY IT HAPPENS\n", "\nSIMILAR CAUSES\n", "\nCOMMANDS\n  flux-operator "] {
             assert!(text.contains(part), "{text}");
         }
     }

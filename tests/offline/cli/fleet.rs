@@ -326,7 +326,9 @@ fn views_of_many_clusters_fold_and_sort() {
     let first = why.stdout.lines().next().unwrap_or_default();
     assert!(first.starts_with("2 of 6 clusters: ") && first.contains("first in x"), "{}", why.stdout);
     assert!(why.stdout.contains("  x, y: takes down 2 objects"), "{}", why.stdout);
-    for line in ["nothing fails: well", "Flux is not installed: bare", "not allowed to read what decides it: jane"] {
+    for line in
+        ["nothing fails: well", "Flux is not installed: bare", "not allowed to read the objects that decide it: jane"]
+    {
         assert!(why.stdout.contains(&format!("1 of 6 clusters: {line}")), "{}", why.stdout);
     }
     assert!(why.stdout.lines().any(|line| line.starts_with("dead ") && line.contains('✗')), "{}", why.stdout);

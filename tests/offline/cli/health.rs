@@ -225,7 +225,7 @@ fn one_cause_is_reported_once_and_names_the_refusing_policy() {
 fn the_way_out_of_a_second_instance_is_its_deletion() {
     let why = ask("a second instance", &["why"]).exits(7);
     why.stdout_has(
-        "a cluster takes one FluxInstance, and FluxInstance/flux-system/flux was there first (SecondInstance)",
+        "a cluster can have only one FluxInstance, and FluxInstance/flux-system/flux was first (SecondInstance)",
     )
     .stdout_has("flux-operator delete instance flux -n flux2");
 }
@@ -239,7 +239,7 @@ fn a_request_without_an_answer_does_not_hide_a_controller_that_is_gone() {
 #[test]
 fn a_list_names_the_definition_that_is_gone_with_its_objects() {
     let name = "a definition that is gone with its objects";
-    let text = "the definition of HelmRelease is missing, and every HelmRelease with it";
+    let text = "the CRD of HelmRelease is missing, and so is every HelmRelease";
     for words in [&["get", "all", "-A"][..], &["get", "hr"]] {
         ask(name, words).exits(0).stderr_has(text);
     }

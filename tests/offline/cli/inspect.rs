@@ -55,7 +55,7 @@ const STATUS: &str = "\
 Flux         v2.8.8 (2.8.x, newest allowed v2.8.8)
 Kubernetes   -
 Operator     • none (reconcile with --in-process)
-Instance     ✗ flux-system/flux  failing; its last run 0s ago: Reconciliation finished in 1s
+Instance     ✗ flux-system/flux  failing; last run 0s ago: Reconciliation finished in 1s
 Controllers  ✗ helm-controller 0/1  Deployment missing (listed in the instance)
              ✔ source-controller 1/1
 Sync         ✗ Kustomization/flux-system  main@sha1:01234567

@@ -111,7 +111,7 @@ fn changes_of_a_minor_version_are_reported_with_file_and_line() {
     run(&["check", "--to", "2.9", "--from", dump])
         .exits(1)
         .stdout_has("Flux v2.9")
-        .stdout_has("flags and gates: every one");
+        .stdout_has("flags and gates: all flags and gates set by patches are known");
 }
 
 /// Links, owners and modes of files.

@@ -181,6 +181,6 @@ fn a_reason_that_many_controllers_share_appears_once_in_each_part_of_the_page() 
     assert_eq!(html.matches("exceeded quota").count(), 3, "status, cause and components: {html}");
     assert!(html.contains("and 4 Deployments: "), "{html}");
     // An instance that cannot be kept is not green, whatever it reported before.
-    assert!(html.contains("<td class=\"bad\">flux-system/flux: failing; its last run "), "{html}");
+    assert!(html.contains("<td class=\"bad\">flux-system/flux: failing; last run "), "{html}");
     assert!(!html.contains("<td>:</td>"), "an image that is not known has no colon: {html}");
 }

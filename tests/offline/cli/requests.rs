@@ -127,7 +127,7 @@ mod credential_plugins {
         let folder = tempfile::tempdir().expect("a folder");
         write_plugin(folder.path(), "#!/bin/sh\nexit 3\n", Path::new("plugin"), &[]);
         let absolute = folder.path().to_str().expect("UTF-8");
-        let nowhere = "cannot be started: it is in no absolute folder of PATH";
+        let nowhere = "cannot be started: no absolute folder in PATH contains it";
         for (path, reported) in
             [(absolute, "ended with exit status: 3"), (".", nowhere), ("", nowhere), ("/nowhere:", nowhere)]
         {

@@ -10,11 +10,11 @@ use crate::terminal::{CliError, SecretArg, Shell};
 
 /// Create a Secret with a user name and a password, or with a bearer token
 ///
-/// For Git and Helm repositories over HTTPS. Without a source the password is
-/// asked for, hidden and twice. The token of the API server is --kube-token here.
+/// For Git and Helm repositories over HTTPS. Without a source, prompts twice for
+/// the password, without echo. Here, --kube-token is the token for the API server.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # Ask for the token\n  \
+    # Prompt for the token\n  \
     flux-operator create secret basic-auth git-token-auth \\\n    \
     --namespace=flux-system --username=git-username\n\n  \
     # Read it from the environment\n  \
@@ -23,7 +23,7 @@ use crate::terminal::{CliError, SecretArg, Shell};
     # Print a manifest to encrypt and commit\n  \
     echo \"$GIT_TOKEN\" | flux-operator create secret basic-auth git-token-auth \\\n    \
     --namespace=flux-system --username=git --password-stdin --export\n\n  \
-    # A token that the Git server takes without a user name\n  \
+    # A token that the Git server accepts without a user name\n  \
     echo \"$GIT_TOKEN\" | flux-operator create secret basic-auth git-token-auth \\\n    \
     --namespace=flux-system --bearer-token-stdin")]
 pub struct Args {

@@ -10,10 +10,10 @@ use crate::terminal::{CliError, SecretArg, Shell};
 
 /// Create a Secret with the keys of an S3-compatible bucket
 ///
-/// Without a source the secret key is asked for, hidden and twice.
+/// Without a source, prompts twice for the secret key, without echo.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # Ask for the secret key\n  \
+    # Prompt for the secret key\n  \
     flux-operator create secret bucket bucket-auth --namespace=flux-system \\\n    \
     --accesskey=my-accesskey\n\n  \
     # Read it from a file\n  \

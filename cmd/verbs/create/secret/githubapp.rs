@@ -9,15 +9,15 @@ use crate::terminal::{CliError, Shell};
 
 /// Create a Secret with the key of a GitHub App
 ///
-/// For Git repositories on GitHub, without a personal token. The installation
-/// is named by its owner or by its number.
+/// For Git repositories on GitHub, without a personal token. Identify the
+/// installation by its owner or by its ID.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # An app installed in an organisation\n  \
     flux-operator create secret githubapp github-app-auth \\\n    \
     --namespace=flux-system --app-id=1 --app-installation-owner=my-org \\\n    \
     --app-private-key-file=./private-key.pem\n\n  \
-    # On GitHub Enterprise, by the number of the installation\n  \
+    # On GitHub Enterprise, by the ID of the installation\n  \
     flux-operator create secret githubapp github-app-auth \\\n    \
     --namespace=flux-system --app-id=1 --app-installation-id=2 \\\n    \
     --app-private-key-file=./private-key.pem \\\n    \
@@ -26,19 +26,19 @@ use crate::terminal::{CliError, Shell};
 pub struct Args {
     #[command(flatten)]
     pub secret: SecretArgs,
-    /// Number of the app
+    /// ID of the app
     #[arg(long, value_name = "ID")]
     pub app_id: String,
     /// Organisation or user the app is installed in
     #[arg(long, value_name = "NAME")]
     pub app_installation_owner: Option<String>,
-    /// Number of the installation
+    /// ID of the installation
     #[arg(long, value_name = "ID")]
     pub app_installation_id: Option<String>,
     /// Private key of the app, in PEM
     #[arg(long, alias = "app-private-key", value_name = "FILE")]
     pub app_private_key_file: PathBuf,
-    /// API of a GitHub Enterprise server
+    /// API address of a GitHub Enterprise server
     #[arg(long, value_name = "URL")]
     pub app_base_url: Option<String>,
 }

@@ -7,11 +7,11 @@ use crate::terminal::{CliError, Shell};
 
 /// Create a Secret with the address of an HTTP proxy
 ///
-/// With a user name and without a source, the password is asked for, hidden
-/// and twice.
+/// With a user name but no source, prompts twice for the password, without
+/// echo.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # A proxy that is open to everyone\n  \
+    # A proxy without authentication\n  \
     flux-operator create secret proxy proxy-auth --namespace=flux-system \\\n    \
     --address=http://proxy.example.com:8080\n\n  \
     # With credentials from a file\n  \

@@ -7,9 +7,10 @@ use crate::terminal::{CliError, Shell};
 
 /// Create a Secret with the credentials of a container registry
 ///
-/// For OCI repositories and for pulling images. Without a source the password
-/// is asked for, hidden and twice; from a source it may be a JSON key of several
-/// lines, as Google's registries take it. The API server is --kube-server here.
+/// For OCI repositories and for pulling images. Without a source, prompts twice
+/// for the password, without echo. A source may also contain a JSON key of
+/// several lines, as Google's registries accept. Here, --kube-server is the API
+/// server.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # From standard input\n  \

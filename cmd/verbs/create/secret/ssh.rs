@@ -10,14 +10,14 @@ use crate::terminal::{CliError, Shell};
 
 /// Create a Secret with an SSH key and the host keys to trust
 ///
-/// For Git repositories over SSH. The passphrase of an encrypted key is asked
-/// for, hidden, unless a source is given.
+/// For Git repositories over SSH. Prompts for the passphrase of an encrypted
+/// key, without echo, unless a source is given.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # A key and the host keys of the Git server\n  \
     flux-operator create secret ssh git-ssh-auth --namespace=flux-system \\\n    \
     --private-key-file=my-private.key --knownhosts-file=./known_hosts\n\n  \
-    # With the public key beside it, to be read later\n  \
+    # With the public key stored next to it, for later reference\n  \
     flux-operator create secret ssh git-ssh-auth --namespace=flux-system \\\n    \
     --private-key-file=id_ed25519 --public-key-file=id_ed25519.pub \\\n    \
     --knownhosts-file=./known_hosts")]
@@ -27,7 +27,7 @@ pub struct Args {
     /// Private key
     #[arg(long, value_name = "FILE")]
     pub private_key_file: PathBuf,
-    /// Public key that belongs to it
+    /// Public key that belongs to the private key
     #[arg(long, value_name = "FILE")]
     pub public_key_file: Option<PathBuf>,
     /// Host keys to trust, as ssh-keyscan prints them

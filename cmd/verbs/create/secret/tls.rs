@@ -7,16 +7,16 @@ use flux_operator::secrets::{Credentials, Tls};
 use super::{SecretArgs, optional_file};
 use crate::terminal::{CliError, Shell};
 
-/// Create a Secret with a certificate and key, a certificate authority, or all
+/// Create a Secret with a certificate and key, a certificate authority, or both
 ///
-/// For servers with an authority of their own, and for those that ask for a
-/// client certificate.
+/// For servers with a private certificate authority, and for servers that
+/// require a client certificate.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Trust the authority of a Git server\n  \
     flux-operator create secret tls git-ca --namespace=flux-system \\\n    \
     --ca-crt-file=./ca.crt\n\n  \
-    # Sign in with a certificate\n  \
+    # Authenticate with a client certificate\n  \
     flux-operator create secret tls git-tls --namespace=flux-system \\\n    \
     --tls-crt-file=./tls.crt --tls-key-file=./tls.key \\\n    \
     --ca-crt-file=./ca.crt")]

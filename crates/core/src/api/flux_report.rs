@@ -59,7 +59,7 @@ pub struct ReportedDistribution {
     /// Version of Flux, for example v2.9.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The tool that installed Flux: flux-operator, flux bootstrap, or the one that the definitions' labels name.
+    /// The tool that installed Flux: flux-operator, flux bootstrap, or the one that the CRDs' labels name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }

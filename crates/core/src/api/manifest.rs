@@ -189,7 +189,7 @@ fn kind_in_words(object: &Value) -> String {
     match (object.get("kind").and_then(Value::as_str), object.get("apiVersion").and_then(Value::as_str)) {
         (Some(kind), Some(version)) => format!("{kind} {version}"),
         (Some(kind), None) => kind.into(),
-        _ => "something without kind".into(),
+        _ => "an object without kind".into(),
     }
 }
 
@@ -214,7 +214,7 @@ fn check_version(object: &Value) -> Vec<Finding> {
             findings
         }
         Some(version) => vec![Finding::value(&path, format!("{version:?} is not {served}"))],
-        None => vec![Finding::value(&path, format!("is required: it has to be {served}"))],
+        None => vec![Finding::value(&path, format!("is required: it must be {served}"))],
     }
 }
 
@@ -224,7 +224,7 @@ fn check_namespace(object: &Value, choice: &NamespaceChoice) -> Option<Finding> 
     match (own, &choice.explicit) {
         (Some(own), Some(asked)) if own != asked => Some(Finding::value(
             &path,
-            format!("{own} differs from the namespace asked for, {asked}: change one of them"),
+            format!("{own} differs from the requested namespace {asked}: change one of them"),
         )),
         _ => None,
     }

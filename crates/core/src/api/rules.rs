@@ -287,7 +287,7 @@ fn repeated(object: &Value, path: &str, findings: &mut Vec<Finding>) {
     let items = texts(object, &path.pointer());
     for (index, item) in &items {
         if items.iter().any(|(earlier, other)| earlier < index && other == item) {
-            findings.push(Finding::value(&path.item(*index), format!("{item} is in the list already")));
+            findings.push(Finding::value(&path.item(*index), format!("{item} is already in the list")));
         }
     }
 }
@@ -299,7 +299,7 @@ fn common_metadata(object: &Value, findings: &mut Vec<Finding>) {
         for (key, value) in entries {
             let path = path.field(key);
             if RESERVED_KEYS.contains(&key.as_str()) {
-                let message = "this key is reserved: it decides what belongs to the instance and what is pruned";
+                let message = "this key is reserved: it identifies the objects of the instance and controls pruning";
                 findings.push(Finding::key(&path, message.into()));
             } else if !is_label_key(key) {
                 findings.push(Finding::key(&path, "not a valid key: [DNS domain/]letters, digits, -, _ and .".into()));

@@ -12,7 +12,7 @@ pub enum BuildError {
     #[error(transparent)]
     VersionRange(#[from] VersionRangeError),
     /// A packaged distribution is newer than this program.
-    #[error("flux {version} of {distribution} is of a minor that this program does not know")]
+    #[error("this program does not know the minor version of flux {version} in {distribution}")]
     UnknownMinor { version: String, distribution: String },
     #[error("no match found for semver: {range} in {distribution}{}", .newest.as_ref().map(|v| format!("; the newest is {v}")).unwrap_or_default())]
     NoVersion { range: String, distribution: String, newest: Option<String> },
@@ -57,8 +57,8 @@ impl BuildError {
             }
             BuildError::UnmatchedPatch { hint, .. } | BuildError::NoDigests { hint, .. } => Some(hint.clone()),
             BuildError::DefinitionNeeded { .. } => Some(
-                "keep the component that brings the definition in spec.components, or leave out what needs it: spec.sync needs \
-                 source-controller and kustomize-controller"
+                "keep the component that provides the CRD in spec.components, or remove the part that needs it: spec.sync \
+                 needs source-controller and kustomize-controller"
                     .to_owned(),
             ),
             BuildError::VersionRange(_) => {

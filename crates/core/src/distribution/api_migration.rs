@@ -108,9 +108,9 @@ pub struct MigratedText {
     pub unedited: Vec<UneditedVersion>,
 }
 
-const NOT_EDITABLE: &str = "it is an alias, has escapes or goes over several lines";
-const VARIABLE: &str = "a variable or a template decides about it";
-const OLD_DEFAULT: &str = "the default of its variable is old";
+const NOT_EDITABLE: &str = "it is an alias, has escapes or spans several lines";
+const VARIABLE: &str = "a variable or a template sets it";
+const OLD_DEFAULT: &str = "the default of its variable is outdated";
 const UNKNOWN_VERSION: &str = "Flux does not have this version";
 const SEVERAL_VERSIONS: &str = "it selects kinds that are stored at different versions";
 const NOT_YAML: &str = "the text around it cannot be read as YAML";

@@ -155,7 +155,7 @@ impl ArgumentProblem {
     pub fn sentence(&self) -> String {
         match self {
             ArgumentProblem::UnknownFlag { flag, advice: Some(advice) } => {
-                format!("the flag --{flag} is gone; {advice}")
+                format!("the flag --{flag} was removed; {advice}")
             }
             ArgumentProblem::UnknownFlag { flag, advice: None } => format!("there is no flag --{flag}"),
             ArgumentProblem::UnknownGate(gate) => format!("there is no feature gate {gate}"),
@@ -271,7 +271,7 @@ mod tests {
         assert!(problems("2.6.4", Reflector, flag).is_empty());
         assert_eq!(
             problems("2.7.0", Reflector, flag),
-            ["the flag --aws-autologin-for-ecr is gone; set spec.provider: aws on the ImageRepository"]
+            ["the flag --aws-autologin-for-ecr was removed; set spec.provider: aws on the ImageRepository"]
         );
         assert_eq!(problems("2.9.4", Source, "--no-such-flag=1"), ["there is no flag --no-such-flag"]);
         assert!(problems("2.9.4", Source, "--concurrent=10").is_empty());

@@ -51,7 +51,7 @@ pub struct SchemaField {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainError {
     /// The definition does not have that version.
-    #[error("{kind} has no version {version}: there is {}", .served.join(", "))]
+    #[error("{kind} has no version {version}: it serves {}", .served.join(", "))]
     NoVersion { kind: String, version: String, served: Vec<String> },
     /// A step of the path is unknown.
     #[error("{parent} has no field {name}")]
@@ -62,7 +62,7 @@ pub enum ExplainError {
         known: Vec<String>,
     },
     /// The object is not a custom resource definition with a schema.
-    #[error("the definition has no schema")]
+    #[error("the CRD has no schema")]
     NoSchema,
 }
 
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(instance("sepc").unwrap_err().to_string(), "FluxInstance has no field sepc");
         assert_eq!(instance("spec.wait.x").unwrap_err().to_string(), "spec.wait has no field x");
         let error = explain(&crd::flux_instance(), Some("v2"), &[]).unwrap_err();
-        assert_eq!(error.to_string(), "FluxInstance has no version v2: there is v1");
+        assert_eq!(error.to_string(), "FluxInstance has no version v2: it serves v1");
         assert_eq!(explain(&serde_json::json!({}), None, &[]), Err(ExplainError::NoSchema));
     }
 

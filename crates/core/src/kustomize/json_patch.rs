@@ -125,7 +125,7 @@ fn read_operation(operation: usize, value: &Value) -> Result<Operation, JsonPatc
                     operation,
                     field: "path",
                     pointer: path.text,
-                    problem: "lies inside of what is moved",
+                    problem: "lies inside the value to move",
                 });
             }
             Operation::Move { from, path }
@@ -213,7 +213,7 @@ impl Operation {
             Operation::Copy { from, path } => {
                 let value = get(document, from)?.ok_or_else(|| no_member(from))?;
                 *left = left.checked_sub(weight(value)).ok_or_else(|| {
-                    (path.clone(), "the copies make the object larger than an API server stores".to_string())
+                    (path.clone(), "the copies make the object larger than an API server accepts".to_string())
                 })?;
                 let value = value.clone();
                 add(document, path, value)
@@ -224,7 +224,7 @@ impl Operation {
                 if found.unwrap_or(&Value::Null) == value {
                     Ok(())
                 } else {
-                    Err((path.clone(), "the value is another one".to_string()))
+                    Err((path.clone(), "the value is different".to_string()))
                 }
             }
         }
@@ -486,7 +486,7 @@ mod tests {
             (json!({"op": "replace", "path": "/x/y", "value": 1}), "missing path: /x does not exist"),
             (
                 json!({"op": "test", "path": "/s", "value": "other"}),
-                "error in test for path: '/s': the value is another one",
+                "error in test for path: '/s': the value is different",
             ),
             (json!({"op": "test", "path": "/x/y", "value": null}), "missing path: /x does not exist"),
             (
@@ -531,7 +531,7 @@ mod tests {
             (json!([{"op": "remove", "path": "/a~2"}]), "operation 1: path \"/a~2\" has a ~ that is neither ~0 nor ~1"),
             (
                 json!([{"op": "move", "from": "/a", "path": "/a/b"}]),
-                "operation 1: path \"/a/b\" lies inside of what is moved",
+                "operation 1: path \"/a/b\" lies inside the value to move",
             ),
         ] {
             assert_eq!(patch(operations, json!({})).unwrap_err(), message);
@@ -606,7 +606,7 @@ mod tests {
         let copy = |n: usize| json!({"op": "copy", "from": "/a", "path": format!("/a/x{n}")});
         let copies: Vec<Value> = (0..60).map(copy).collect();
         let error = JsonPatch::from_operations(&copies).unwrap().apply(&mut document).unwrap_err();
-        assert!(error.to_string().contains("larger than an API server stores"), "{error}");
+        assert!(error.to_string().contains("larger than an API server accepts"), "{error}");
         let few = JsonPatch::from_operations(&copies[..5]).unwrap();
         assert_eq!(few.apply(&mut json!({"a": {"text": "0123456789"}})), Ok(()));
     }

@@ -105,7 +105,7 @@ pub enum PatchErrorKind {
     Json(#[from] JsonPatchError),
     #[error(transparent)]
     Merge(#[from] MergeError),
-    #[error("the patch takes away {0}, which every object needs")]
+    #[error("the patch removes {0}, which every object needs")]
     IdentityLost(&'static str),
     /// A label or annotation whose value is not text.
     #[error("{0}, and the values of labels and annotations are text")]
@@ -114,8 +114,8 @@ pub enum PatchErrorKind {
 
 fn known(candidates: &[String]) -> String {
     match candidates {
-        [] => "there is no object of this kind; without a target apiVersion, kind, metadata.name and metadata.namespace have to \
-               agree with the object as it is before the namespace is set"
+        [] => "there is no object of this kind; without a target, apiVersion, kind, metadata.name and metadata.namespace have \
+               to match the object before the namespace is set"
             .to_string(),
         some => format!("candidates are {} (leave metadata.namespace out for objects named without one)", some.join(", ")),
     }
@@ -519,7 +519,7 @@ mod tests {
         let target = || kind_target("Namespace");
         for (operations, message) in [
             ("[{op: remove, path: /metadata/annotations/a}]", "there is no key a"),
-            ("[{op: test, path: /metadata/annotations, value: null}]", "the value is another one"),
+            ("[{op: test, path: /metadata/annotations, value: null}]", "the value is different"),
             (
                 "[{op: remove, path: /metadata/annotations}, {op: add, path: /metadata/annotations/a, value: b}]",
                 "/metadata/annotations does not exist",
@@ -632,7 +632,7 @@ mod tests {
             (
                 kind_target("Deployment"),
                 "- {op: remove, path: /metadata/name}",
-                "patches[0] on Deployment/source-controller: the patch takes away metadata.name",
+                "patches[0] on Deployment/source-controller: the patch removes metadata.name",
             ),
             (
                 kind_target("Deployment"),

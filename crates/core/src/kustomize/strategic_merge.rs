@@ -175,7 +175,7 @@ fn merge_keyed(
         let wanted = key_values(item, keys, &tcp);
         if wanted.first().copied().flatten().is_none() {
             let key = keys.first().copied().unwrap_or_default();
-            return Err(at(MergeError::new(format!("the item has no {key}, which says which one is meant")), &[]));
+            return Err(at(MergeError::new(format!("the item has no {key}, which identifies it")), &[]));
         }
         if seen.contains(&wanted) {
             return Err(at(MergeError::new("the patch lists this item twice".to_string()), &wanted));
@@ -458,7 +458,7 @@ mod tests {
             ),
             (
                 json!({"containers": [{"image": "y"}]}),
-                "at spec.template.spec.containers[0]: the item has no name, which says which one is meant",
+                "at spec.template.spec.containers[0]: the item has no name, which identifies it",
             ),
             (
                 json!({"containers": ["m"]}),

@@ -11,7 +11,7 @@ pub(super) fn check(text: &str) -> Result<bool, &'static str> {
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         // Flux's reader of age accepts neither blanks around an identity nor a comment after it.
         if line.trim() != line {
-            return Err("a line begins or ends with blanks, which Flux does not read: take them out");
+            return Err("a line begins or ends with blanks, which Flux does not read: remove them");
         }
         if line.starts_with("age1") {
             return Err("it holds a recipient, which is public; the identity begins with AGE-SECRET-KEY-");

@@ -21,7 +21,10 @@ impl BearerToken {
         if is_visible {
             return Ok(vec![]);
         }
-        Err(SecretError::check("bearer token", "it holds white space, or characters that no header can carry"))
+        Err(SecretError::check(
+            "bearer token",
+            "it contains white space, or characters that are not allowed in a header",
+        ))
     }
 }
 

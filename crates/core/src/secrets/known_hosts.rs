@@ -50,7 +50,7 @@ pub(super) fn check(file: &[u8]) -> Result<Warnings, SecretError> {
         }
     }
     if trusted == 0 {
-        let error = SecretError::check(what, "no line trusts a host key");
+        let error = SecretError::check(what, "no line has a trusted host key");
         return Err(error.hint("get the keys with `ssh-keyscan HOST > known_hosts`, and compare them"));
     }
     Ok(warnings)
@@ -87,7 +87,7 @@ fn read_line(line: &str) -> Result<HostLine, String> {
         return Err(format!("Flux does not know keys of type {type_}, and refuses the whole file"));
     }
     if *algorithm != type_ {
-        notes.push(format!("the line says {algorithm}, its key is one of type {type_}, and Flux goes by the key"));
+        notes.push(format!("the line says {algorithm}, but its key has the type {type_}, which Flux uses"));
     }
     if type_.ends_with(CERTIFICATE) {
         notes.push(format!("keys of type {type_} are not checked"));
@@ -140,13 +140,13 @@ fn odd_hosts(hosts: &str) -> Vec<String> {
     }
     for host in hosts.split(',').map(|host| host.trim_start_matches('!')) {
         if host.is_empty() {
-            notes.push("a host name is empty, and is passed over".to_owned());
+            notes.push("a host name is empty and is ignored".to_owned());
         } else if host == "*" {
             notes.push("the key is trusted for every host".to_owned());
         } else if let Some((scheme, _)) = host.split_once("://") {
-            notes.push(format!("{host} is an address: leave {scheme}:// and the path out, or no host matches"));
+            notes.push(format!("{host} is a URL: remove {scheme}:// and the path, or no host matches"));
         } else if let Some((user, _)) = host.split_once('@') {
-            notes.push(format!("{host} is a user and a host: leave {user}@ out, or no host matches"));
+            notes.push(format!("{host} is a user and a host: remove {user}@, or no host matches"));
         } else if let Some((name, port)) = host.strip_prefix('[').and_then(|rest| rest.split_once("]:")) {
             if name.is_empty() || !matches!(port.parse::<u16>(), Ok(1..)) {
                 notes.push(format!("{host} has no valid host and port, and no host matches it"));
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_trust_file_without_keys_is_refused() {
         for file in [String::new(), "# only a comment\n".into(), format!("@revoked github.com {KEY}\n")] {
-            assert!(check(file.as_bytes()).unwrap_err().to_string().contains("no line trusts"), "{file}");
+            assert!(check(file.as_bytes()).unwrap_err().to_string().contains("no line has a trusted"), "{file}");
         }
     }
 
@@ -218,8 +218,8 @@ mod tests {
             (format!("[]:22 {KEY}"), "no host matches it"),
             (format!("a,,b {KEY}"), "a host name is empty"),
             (format!("|1|AAAA|AAAA {KEY}"), "no host matches the line"),
-            (format!("git@github.com {KEY}"), "leave git@ out"),
-            (format!("https://github.com/a {KEY}"), "leave https:// and the path out"),
+            (format!("git@github.com {KEY}"), "remove git@"),
+            (format!("https://github.com/a {KEY}"), "remove https:// and the path"),
             (format!("github.com {KEY} {KEY}"), "first key of a line only"),
             (
                 format!("github.com {KEY} ecdsa-sha2-nistp256 {}", KEY.split(' ').nth(1).unwrap()),

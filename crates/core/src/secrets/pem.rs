@@ -40,12 +40,12 @@ pub(super) enum KeyProblem {
     Empty,
     #[error("it is not a private key in PEM")]
     NotPem,
-    #[error("it begins with a byte order mark, behind which Flux finds no PEM block")]
+    #[error("it begins with a byte order mark, so Flux does not find the PEM block")]
     ByteOrderMark,
-    #[error("its line breaks are lost, and Flux finds no PEM block on a single line")]
+    #[error("its line breaks are missing, and Flux does not find a PEM block on a single line")]
     OneLine,
     /// The line counts from 1.
-    #[error("{marker} does not stand alone at the beginning of line {line}, so that Flux finds no PEM block there")]
+    #[error("{marker} is not alone at the beginning of line {line}, so Flux does not find the PEM block")]
     Misplaced { marker: &'static str, line: usize },
     #[error("the PEM block is damaged")]
     Damaged,
@@ -56,7 +56,7 @@ pub(super) enum KeyProblem {
     #[error("it holds no valid key")]
     NoKey,
     /// Only SSH keys are read by their label alone.
-    #[error("the PEM block says {0}, and the key in it has another form")]
+    #[error("the PEM block says {0}, but its key has another format")]
     OtherForm(String),
 }
 

@@ -37,7 +37,7 @@ fn check_address(address: &str) -> Result<Warnings, SecretError> {
     let mut warnings = vec![];
     let rest = match address.split_once("://") {
         Some(("http" | "https" | "socks5", rest)) => rest,
-        Some(_) => return Err(wrong("the scheme is none of http, https and socks5")),
+        Some(_) => return Err(wrong("the scheme is not http, https or socks5")),
         None => {
             // Go's URL parser, which Flux uses, reads `host:` as a scheme, but refuses a scheme that begins with a
             // digit.
@@ -45,14 +45,14 @@ fn check_address(address: &str) -> Result<Warnings, SecretError> {
                 let problem = "an address that begins with a number needs a scheme";
                 return Err(wrong(problem).hint("write it as http://ADDRESS:PORT"));
             }
-            warnings.push("the address has no scheme: http:// in front makes it clear".to_owned());
+            warnings.push("the address has no scheme: add http:// to make it explicit".to_owned());
             address
         }
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host_and_port = match authority.rsplit_once('@') {
         Some((_, host)) => {
-            warnings.push("the address holds credentials: give user name and password apart from it".to_owned());
+            warnings.push("the address contains credentials: pass the user name and password separately".to_owned());
             host
         }
         None => authority,

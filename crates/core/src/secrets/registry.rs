@@ -72,14 +72,14 @@ fn check_server(server: &str) -> Result<Warnings, SecretError> {
         return Ok(vec![]);
     }
     if let Some(rest) = server.strip_prefix("oci://") {
-        return Err(wrong("a registry has no oci:// in front").hint(format!("write {rest}")));
+        return Err(wrong("a registry does not start with oci://").hint(format!("write {rest}")));
     }
     let (scheme, rest) = server.split_once("://").map_or((None, server), |(scheme, rest)| (Some(scheme), rest));
     if scheme.is_some_and(|s| s != "https" && s != "http") {
         return Err(wrong("a registry is host or host:port"));
     }
     if rest.contains('@') {
-        return Err(wrong("credentials do not belong into the address"));
+        return Err(wrong("the address must not contain credentials"));
     }
     let (authority, path) = rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
     let (host, port) = match authority.rsplit_once(':') {

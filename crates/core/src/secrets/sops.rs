@@ -62,7 +62,8 @@ impl Sops {
                 KeyKind::Gpg => match pgp::check(text).map_err(|problem| SecretError::check(&*what, problem))? {
                     Protection::None | Protection::Absent => {}
                     Protection::Passphrase => {
-                        let error = SecretError::check(what, "it is protected by a passphrase, which Flux cannot give");
+                        let error =
+                            SecretError::check(what, "it is protected by a passphrase, which Flux cannot provide");
                         return Err(error.hint("export a copy without passphrase, or make a key for the cluster"));
                     }
                     Protection::Unknown => warnings.push(format!("{what}: this kind of key is not checked")),

@@ -88,7 +88,7 @@ fn openssh(block: &pem::Block, password: Option<&SecretText>) -> Result<(PublicH
     let wrong = |problem: &str| SecretError::check(PRIVATE, problem);
     let key = ssh_key::PrivateKey::from_bytes(&block.bytes).map_err(|_| wrong("the key does not parse"))?;
     if matches!(key.algorithm(), Algorithm::SkEd25519 | Algorithm::SkEcdsaSha2NistP256) {
-        return Err(wrong("the key lives on a hardware token, which the cluster cannot use"));
+        return Err(wrong("the key is on a hardware token, which the cluster cannot use"));
     }
     if key.is_encrypted() {
         let Some(password) = password.filter(|p| !p.is_empty()) else {
@@ -117,7 +117,7 @@ fn other_forms(block: &pem::Block, password: Option<&SecretText>) -> Result<(Pub
         // here.
         Err(KeyProblem::Encrypted) if block.old_encryption => match password.filter(|p| !p.is_empty()) {
             Some(_) => {
-                let note = "the key is encrypted in OpenSSL's old way; whether the password opens it is not checked";
+                let note = "the key has OpenSSL's legacy encryption; the password is not checked";
                 Ok((PublicHalf::Unknown, true, vec![note.to_owned()]))
             }
             None => Err(wrong("the key is encrypted").hint("give its passphrase as well")),
@@ -144,7 +144,7 @@ fn check_public_key(file: &[u8], half: &PublicHalf) -> Result<Warnings, SecretEr
         Some(true) => Ok(vec![]),
         Some(false) => Err(wrong("it does not belong to the private key")
             .hint("create the right one with `ssh-keygen -y -f KEY > KEY.pub`")),
-        None => Ok(vec!["whether the public key belongs to the private key is not checked".to_owned()]),
+        None => Ok(vec!["the public key is not checked against the private key".to_owned()]),
     }
 }
 
@@ -271,9 +271,9 @@ mod tests {
             ("PuTTY-User-Key-File-3: ssh-ed25519\n", "PuTTY"),
             ("hello", "not a private key in PEM"),
             (samples::CERTIFICATE_LIKE, "holds a certificate"),
-            (&text(&key(1)).replace('\n', ""), "line breaks are lost"),
+            (&text(&key(1)).replace('\n', ""), "line breaks are missing"),
             (&format!("\u{feff}{}", text(&key(1))), "byte order mark"),
-            (&samples::RSA_PKCS1.replace("RSA PRIVATE", "PRIVATE"), "another form"),
+            (&samples::RSA_PKCS1.replace("RSA PRIVATE", "PRIVATE"), "another format"),
             ("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n", "does not parse"),
         ] {
             let problem = problem(&ssh(file, None, None));

@@ -192,7 +192,7 @@ fn check_pair(chain: &[ParsedCertificate], key: &[u8]) -> Result<Warnings, Secre
     match (key.public, spki.to_der()) {
         (Some(key), Ok(certificate)) if key == certificate => Ok(vec![]),
         (Some(_), Ok(_)) => Err(SecretError::check(KEY, "it does not belong to the first certificate of tls-crt-file")),
-        _ => Ok(vec![format!("{KEY}: whether it belongs to the certificate is not checked")]),
+        _ => Ok(vec![format!("{KEY}: the key is not checked against the certificate")]),
     }
 }
 
@@ -330,16 +330,10 @@ mod tests {
         let indented: String = two.lines().map(|line| format!("  {line}\n")).collect();
         let lines = one.lines().count();
         for (bundle, words) in [
-            (
-                format!("{}{two}", one.trim_end()),
-                format!("-----BEGIN does not stand alone at the beginning of line {lines}"),
-            ),
-            (
-                format!("{one}{indented}"),
-                format!("-----BEGIN does not stand alone at the beginning of line {}", lines + 1),
-            ),
+            (format!("{}{two}", one.trim_end()), format!("-----BEGIN is not alone at the beginning of line {lines}")),
+            (format!("{one}{indented}"), format!("-----BEGIN is not alone at the beginning of line {}", lines + 1)),
             (format!("\u{feff}{one}{two}"), "byte order mark".to_owned()),
-            (format!("{one}{}", two.replace('\n', "")), "line breaks are lost".to_owned()),
+            (format!("{one}{}", two.replace('\n', "")), "line breaks are missing".to_owned()),
             (format!("{one}{}", &two[..two.len() / 2]), "damaged".to_owned()),
         ] {
             let error = tls(None, None, Some(&bundle)).check(on("2025-06-01")).unwrap_err().to_string();
@@ -358,7 +352,7 @@ mod tests {
         assert_eq!(tls(Some(&p.certificate), Some(&relabelled), None).check(on("2025-06-01")), Ok(vec![]));
         let indented = p.key.replace("-----BEGIN", " -----BEGIN");
         let error = tls(Some(&p.certificate), Some(&indented), None).check(on("2025-06-01")).unwrap_err().to_string();
-        assert!(error.starts_with("tls-key-file: -----BEGIN does not stand alone"), "{error}");
+        assert!(error.starts_with("tls-key-file: -----BEGIN is not alone"), "{error}");
     }
 
     #[test]

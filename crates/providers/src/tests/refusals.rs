@@ -137,7 +137,7 @@ async fn answers_of_another_shape_are_errors_and_not_empty_exports() {
     for body in ["<html>Sign in</html>", "{}", "null", "", "[{\"id\":1}]", "[[]]"] {
         let server = FakeServer::start(move |_, _| reply(200, body)).await;
         let error = failure(&branches(&server), None).await.to_string();
-        assert!(error.contains("the answer is not the JSON that was expected"), "{body}: {error}");
+        assert!(error.contains("cannot parse the JSON of the answer"), "{body}: {error}");
     }
     let server = FakeServer::start(|_, _| reply(203, "[]")).await;
     assert!(failure(&branches(&server), None).await.to_string().contains("203"), "a page for a login");

@@ -197,15 +197,17 @@ impl<'a> Walk<'a> {
                 let (usage, limit) = at_its_limit(pod, metrics)?;
                 Some((pod, usage, limit))
             })?;
-            self.step(deployment, Some(false), "uses all of its CPU");
+            self.step(deployment, Some(false), "has reached its CPU limit");
             let cause = Cause::new(
                 Reason::ControllerThrottled,
                 deployment,
-                format!("{name} uses all the CPU it may, and is slowed down"),
+                format!("{name} has reached its CPU limit and is throttled"),
             );
             let size = match self.snapshot.list(&INSTANCE, None).first() {
-                Some(instance) => NextStep::advice("give it more: spec.cluster.size, or a patch of its resources")
-                    .then(NextStep::Edit(ObjectId::of(instance))),
+                Some(instance) => {
+                    NextStep::advice("raise its limit with spec.cluster.size or a patch of its resources")
+                        .then(NextStep::Edit(ObjectId::of(instance)))
+                }
                 None => NextStep::Edit(ObjectId::of(deployment)),
             };
             let cause = cause.evidence("status", format!("{} uses {usage} of {limit} CPU", ObjectId::of(pod)), None);
@@ -289,12 +291,12 @@ fn unserved(object: &Value, name: &str, other: &Controller<'_>) -> Cause {
                 .at(format!("{name} {value}"))
         }
         None if other.is_namespaced => {
-            Cause::new(Reason::ShardUnserved, object, format!("{name} looks at its own namespace only"))
+            Cause::new(Reason::ShardUnserved, object, format!("{name} watches only its own namespace"))
                 .evidence("spec", format!("{} watches one namespace", ObjectId::of(other.deployment)), None)
                 .at(name)
         }
         None => Cause::new(Reason::ShardUnserved, object, format!("no {name} selects the object by its labels"))
-            .evidence("metadata", "it has no label of a shard", None)
+            .evidence("metadata", "it has no shard label", None)
             .at(name),
     };
     cause.next(NextStep::ShowLabels(id)).next(NextStep::Describe(ObjectId::of(other.deployment)))

@@ -76,14 +76,14 @@ pub(super) fn defined_by(definition: &ObjectId) -> Option<&'static FluxKind> {
 }
 
 pub(super) fn missing_text(kind: &FluxKind) -> String {
-    format!("the definition of {0} is missing, and every {0} with it", kind.kind)
+    format!("the CRD of {0} is missing, and so is every {0}", kind.kind)
 }
 
 /// Returns the cause for a missing definition; `next` restores it.
 pub(super) fn missing(kind: &FluxKind, next: NextStep) -> Cause {
     let id = ObjectId::new(&CRD.group, &CRD.kind, None, &name_of(kind));
     let summary = missing_text(kind);
-    let evidence = format!("{} is part of this installation and not in the cluster", id.name);
+    let evidence = format!("{} is part of this installation but not in the cluster", id.name);
     Cause::of(Reason::DefinitionMissing, id, summary).evidence("status", evidence, None).next(next)
 }
 

@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
         let ok = if failed.is_some() { Some(false) } else { (is_ready || is_static).then_some(true) };
         let says = match ready {
             Some(ready) => ready.message(),
-            None if is_static => "there is nothing to report",
+            None if is_static => "nothing to report",
             None => "no Ready condition yet",
         };
         self.step(object, ok, says);
@@ -138,10 +138,10 @@ impl<'a> Walk<'a> {
         if let Some(cause) = self.throttled(kind, object) {
             return Some(cause);
         }
-        let summary = "its source has had a newer revision for long, and it is not applied";
+        let summary = "its source has had a newer revision for a long time, but it is not applied";
         let cause = Cause::new(Reason::RevisionNotApplied, object, summary)
             .evidence("status", format!("{} has {offered}", ObjectId::of(source)), Some(since))
-            .evidence("status", format!("applied last: {applied}"), None)
+            .evidence("status", format!("last applied: {applied}"), None)
             .at("kustomize-controller");
         let cause = self.with_ruled_out(cause, from);
         let again = NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false };
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
         }
         let (reason, summary) = found.unwrap_or(match kind.kind {
             "Kustomization" => (Reason::KustomizationFailed, "the content of the source cannot be applied"),
-            "HelmRelease" => (Reason::HelmFailed, "the action of Helm failed"),
+            "HelmRelease" => (Reason::HelmFailed, "the Helm action failed"),
             _ => (Reason::ReconciliationFailed, "the last reconciliation failed"),
         });
         let cause = Cause::new(reason, object, summary).evidence("condition", text, reported.changed());
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
         cause = cause.blamed_on(refusing);
         if let Some(refused) = refused_object(text) {
             self.steps.push(super::WalkStep { object: refused.clone(), ok: Some(false), says: "refused".into() });
-            cause = cause.evidence("condition", format!("the object is {refused}"), None);
+            cause = cause.evidence("condition", format!("the refused object is {refused}"), None);
         }
         match cause.reason {
             Reason::KustomizationFailed => {
@@ -338,14 +338,14 @@ impl<'a> Walk<'a> {
                 summary: format!("{kind} is not served at {wanted}"),
                 ..cause
             }
-            .evidence("status", format!("the definition serves {served}"), None)
+            .evidence("status", format!("the CRD serves {served}"), None)
             .next(NextStep::Describe(ObjectId::new(
                 &CRD.group,
                 &CRD.kind,
                 None,
                 &name.unwrap_or_default(),
             ))),
-            None => cause.next(NextStep::advice(format!("install the definition of {kind} ({wanted})"))),
+            None => cause.next(NextStep::advice(format!("install the CRD of {kind} ({wanted})"))),
         }
     }
 
@@ -359,7 +359,7 @@ impl<'a> Walk<'a> {
             let first = cycle.get(turn)?.clone();
             let way = [names.clone(), names.first().cloned().into_iter().collect()].concat().join(" waits for ");
             return Some(
-                Cause::of(Reason::DependencyCycle, first.clone(), "the dependencies wait for each other in a circle")
+                Cause::of(Reason::DependencyCycle, first.clone(), "the dependencies form a cycle")
                     .evidence("spec", way.clone(), None)
                     .at(way)
                     .next(NextStep::Edit(first)),
@@ -376,7 +376,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 None if self.is_absent(&reference) => {
-                    let summary = format!("{} {} is waited for and does not exist", reference.kind, reference.name);
+                    let summary = format!("the dependency {} {} does not exist", reference.kind, reference.name);
                     return Some(
                         Cause::of(Reason::DependencyMissing, reference, summary)
                             .evidence("condition", reported.message(), reported.changed())
@@ -400,8 +400,8 @@ impl<'a> Walk<'a> {
             return Some(cause);
         }
         let summary = match expression.is_empty() {
-            true => "what it waits for was not ready when it was looked at last",
-            false => "what it waits for does not fulfil the expression",
+            true => "a dependency was not ready at the last check",
+            false => "a dependency does not meet its readyExpr",
         };
         let reason = if expression.is_empty() { Reason::InProgress } else { Reason::DependencyNotReady };
         let cause = Cause::new(reason, object, summary)
@@ -580,7 +580,7 @@ impl<'a> Walk<'a> {
     fn health_check(&mut self, owner: &Value, live: &Value) -> Option<Cause> {
         let health = health_checks::by_expressions(owner, live).filter(|health| !health.is_current())?;
         self.step(live, Some(false), health.message.clone());
-        let summary = format!("it is not healthy by the expressions of {}", ObjectId::of(owner));
+        let summary = format!("it is not healthy according to the expressions of {}", ObjectId::of(owner));
         Some(
             Cause::new(Reason::HealthCheckFailed, live, summary)
                 .evidence("status", health.message, None)
@@ -629,7 +629,7 @@ impl<'a> Walk<'a> {
             return cause;
         }
         let says = ready.map_or("no Ready condition yet", |c| c.message());
-        let cause = Cause::new(Reason::InProgress, object, "reconciliation is under way").evidence(
+        let cause = Cause::new(Reason::InProgress, object, "reconciliation is in progress").evidence(
             "condition",
             says,
             ready.and_then(|c| c.changed()),
@@ -648,12 +648,12 @@ impl<'a> Walk<'a> {
         let known = self.snapshot.get(&NAMESPACE, None, namespace);
         if known.is_none() && self.snapshot.knows(&NAMESPACE) {
             let place = ObjectId::new(&NAMESPACE.group, &NAMESPACE.kind, None, namespace);
-            let summary = format!("the namespace {namespace} is gone, with what was applied to it");
+            let summary = format!("the namespace {namespace} no longer exists, nor do the objects applied to it");
             return Some(
                 Cause::of(Reason::NamespaceMissing, place, summary)
                     .evidence(
                         "status",
-                        format!("{id} is in an inventory and its namespace is not in the cluster"),
+                        format!("{id} is in an inventory but its namespace is not in the cluster"),
                         None,
                     )
                     .next(NextStep::Reconcile { object: ObjectId::of(owner), in_process: false, force: false }),
@@ -732,9 +732,9 @@ fn refused_object(text: &str) -> Option<ObjectId> {
 
 /// Returns the cause for an object that was applied and no longer exists.
 fn deleted_object(id: ObjectId, owner: &ObjectId) -> Cause {
-    let summary = format!("{} {} was applied and is gone", id.kind, id.name);
+    let summary = format!("{} {} was applied but no longer exists", id.kind, id.name);
     Cause::of(Reason::ObjectMissing, id, summary)
-        .evidence("status", format!("it is in the inventory of {owner} and not in the cluster"), None)
+        .evidence("status", format!("it is in the inventory of {owner} but not in the cluster"), None)
         .next(NextStep::Reconcile { object: owner.clone(), in_process: false, force: false })
 }
 

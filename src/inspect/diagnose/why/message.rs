@@ -24,16 +24,16 @@ fn contains_part(text: &str, part: &str) -> bool {
 
 /// Reasons for which the API server, its storage or an admission plugin refuses an object.
 const REFUSALS: &[MessageRule] = &[
-    ("conversion webhook", Reason::WebhookRefused, "the conversion webhook of a definition cannot be reached"),
+    ("conversion webhook", Reason::WebhookRefused, "the conversion webhook of a CRD cannot be reached"),
     ("because it is being terminated", Reason::NamespaceTerminating, "the namespace is being deleted"),
-    ("client rate limiter wait", Reason::Throttled, "the controller waits for its own request limit"),
-    ("too many requests", Reason::Throttled, "the API server is asked more than it can answer"),
+    ("client rate limiter wait", Reason::Throttled, "the controller has reached its own request limit"),
+    ("too many requests", Reason::Throttled, "the API server receives more requests than it can answer"),
     ("database space exceeded", Reason::StorageFull, "the storage of the API server (etcd) is full"),
-    ("request entity too large", Reason::ObjectTooLarge, "an object is larger than the API server takes"),
+    ("request entity too large", Reason::ObjectTooLarge, "an object is larger than the API server accepts"),
     ("must have at most 262144 bytes", Reason::ObjectTooLarge, "the annotations of an object are too large"),
-    ("apply failed with", Reason::FieldConflict, "another field manager owns a field that is applied"),
+    ("apply failed with", Reason::FieldConflict, "another field manager owns an applied field"),
     ("exceeded quota", Reason::QuotaExceeded, "a resource quota is used up"),
-    ("failed quota", Reason::QuotaExceeded, "a resource quota demands requests or limits that are not set"),
+    ("failed quota", Reason::QuotaExceeded, "a resource quota requires requests or limits that are not set"),
     ("per container is", Reason::LimitExceeded, "the namespace's limit range refused the pod"),
     ("per pod is", Reason::LimitExceeded, "the namespace's limit range refused the pod"),
     (
@@ -50,31 +50,31 @@ const REFUSALS: &[MessageRule] = &[
     ("forbidden: user", Reason::Forbidden, "the reconciler lacks a right"),
     ("(forbidden)", Reason::Forbidden, "the API server refused an object"),
     ("is forbidden", Reason::Forbidden, "the API server refused an object"),
-    ("(invalid)", Reason::ObjectInvalid, "the API server found an object invalid"),
-    ("is invalid:", Reason::ObjectInvalid, "the API server found an object invalid"),
+    ("(invalid)", Reason::ObjectInvalid, "the API server rejected an object as invalid"),
+    ("is invalid:", Reason::ObjectInvalid, "the API server rejected an object as invalid"),
     (
         "failed to create typed patch",
         Reason::ObjectInvalid,
-        "a field of an object has another type than its schema says",
+        "a field of an object has a different type than in its schema",
     ),
-    ("namespace not specified", Reason::ObjectInvalid, "an object says no namespace"),
+    ("namespace not specified", Reason::ObjectInvalid, "an object has no namespace"),
 ];
 
 /// Failures of a Kustomization other than a refusal of its objects.
 const KUSTOMIZATIONS: &[MessageRule] = &[
-    ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
+    ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are disabled"),
     ("artifact not found", Reason::ArtifactUnavailable, "the source has no artifact"),
     (
         "failed to download archive",
         Reason::ArtifactUnavailable,
         "the artifact cannot be fetched from source-controller",
     ),
-    ("failed to verify archive", Reason::ArtifactCorrupt, "the artifact is not the one that its source announces"),
+    ("failed to verify archive", Reason::ArtifactCorrupt, "the artifact does not match the digest of its source"),
     ("path not found", Reason::KustomizationFailed, "the path does not exist in the source"),
     ("decryption secret", Reason::DecryptionFailed, "the secret with the decryption keys does not exist"),
-    ("sops data key", Reason::DecryptionFailed, "no key that the Kustomization has decrypts a file"),
+    ("sops data key", Reason::DecryptionFailed, "the keys of the Kustomization cannot decrypt a file"),
     ("failed to decrypt", Reason::DecryptionFailed, "a file cannot be decrypted"),
-    ("substitute from", Reason::SubstitutionFailed, "what variables are taken from does not exist"),
+    ("substitute from", Reason::SubstitutionFailed, "a ConfigMap or Secret with variables does not exist"),
     ("variable not set", Reason::SubstitutionFailed, "a variable has no value"),
     ("envsubst error", Reason::SubstitutionFailed, "variables cannot be substituted"),
     ("variable substitution failed", Reason::SubstitutionFailed, "variables cannot be substituted"),
@@ -84,16 +84,16 @@ const KUSTOMIZATIONS: &[MessageRule] = &[
     (
         "may not add resource with an already registered id",
         Reason::KustomizationFailed,
-        "two files hold the same object",
+        "two files define the same object",
     ),
-    ("no matches for id", Reason::KustomizationFailed, "a patch has no object to change"),
-    ("accumulating resources", Reason::KustomizationFailed, "a kustomization names something that cannot be read"),
+    ("no matches for id", Reason::KustomizationFailed, "a patch matches no object"),
+    ("accumulating resources", Reason::KustomizationFailed, "a kustomization refers to a resource that cannot be read"),
     ("kustomize build failed", Reason::KustomizationFailed, "the manifests of the source cannot be built"),
     ("\"namespaces\" not found", Reason::NamespaceMissing, "the namespace of an object does not exist"),
     ("not found: namespaces \"", Reason::NamespaceMissing, "the namespace of an object does not exist"),
-    ("timeout waiting for", Reason::HealthCheckFailed, "what was applied does not become healthy"),
-    ("failed early due to", Reason::HealthCheckFailed, "what was applied does not become healthy"),
-    ("health check failed", Reason::HealthCheckFailed, "what was applied does not become healthy"),
+    ("timeout waiting for", Reason::HealthCheckFailed, "the applied objects do not become healthy"),
+    ("failed early due to", Reason::HealthCheckFailed, "the applied objects do not become healthy"),
+    ("health check failed", Reason::HealthCheckFailed, "the applied objects do not become healthy"),
     ("prune failed", Reason::PruneFailed, "an object that was removed from the source cannot be deleted"),
     ("delete failed", Reason::PruneFailed, "an object that was removed from the source cannot be deleted"),
 ];
@@ -107,7 +107,7 @@ const RESOURCE_SETS: &[MessageRule] = &[
     ("failed to execute template", Reason::TemplateFailed, "a template cannot be rendered"),
     ("failed to parse multi-doc", Reason::TemplateFailed, "a template cannot be parsed"),
     ("failed to execute multi-doc", Reason::TemplateFailed, "a template cannot be rendered"),
-    ("failed to read object", Reason::TemplateFailed, "a template renders a text that is not an object"),
+    ("failed to read object", Reason::TemplateFailed, "a template renders text that is not an object"),
     ("failed to parse the cel expression", Reason::ExpressionInvalid, "a readyExpr is not a valid expression"),
     ("failed to compute inputs", Reason::BuildFailed, "the inputs cannot be combined"),
     ("build failed", Reason::BuildFailed, "the objects cannot be built"),
@@ -115,19 +115,19 @@ const RESOURCE_SETS: &[MessageRule] = &[
 
 /// Failures of a Helm release other than a refusal of its objects.
 const RELEASES: &[MessageRule] = &[
-    ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
-    ("chart values reference", Reason::ValuesMissing, "what values are taken from cannot be read"),
+    ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are disabled"),
+    ("chart values reference", Reason::ValuesMissing, "a ConfigMap or Secret with values cannot be read"),
     ("values don't meet the specifications", Reason::ValuesInvalid, "the values do not fit the schema of the chart"),
     ("unable to compose values", Reason::ValuesInvalid, "the values cannot be read"),
     ("kubeconfig secret", Reason::SecretMissing, "the secret with the kubeconfig of the other cluster cannot be read"),
-    ("is in progress", Reason::HelmLocked, "an earlier action on the release never ended"),
+    ("is in progress", Reason::HelmLocked, "an earlier action on the release never finished"),
     (
         "invalid ownership metadata",
         Reason::HelmOwnership,
         "an object of the chart already exists and is not part of this release",
     ),
-    ("cannot re-use a name", Reason::HelmOwnership, "a release of this name exists already"),
-    ("no deployed releases", Reason::HelmLocked, "the release has no version that was ever deployed"),
+    ("cannot re-use a name", Reason::HelmOwnership, "a release with this name already exists"),
+    ("no deployed releases", Reason::HelmLocked, "no version of the release was ever deployed"),
     ("hooks failed", Reason::HelmHookFailed, "a hook of the chart fails"),
     ("failed pre-", Reason::HelmHookFailed, "a hook of the chart fails"),
     ("failed post-", Reason::HelmHookFailed, "a hook of the chart fails"),
@@ -136,23 +136,23 @@ const RELEASES: &[MessageRule] = &[
     ("error calling", Reason::ChartFailed, "a template of the chart cannot be rendered"),
     ("parse error at", Reason::ChartFailed, "a template of the chart cannot be read"),
     ("nil pointer evaluating", Reason::ChartFailed, "a template of the chart needs a value that is not set"),
-    ("error converting yaml", Reason::ChartFailed, "a template of the chart renders to no YAML"),
-    ("kubeversion", Reason::ChartFailed, "the chart refuses this version of Kubernetes"),
+    ("error converting yaml", Reason::ChartFailed, "a template of the chart does not render valid YAML"),
+    ("kubeversion", Reason::ChartFailed, "the chart does not support this version of Kubernetes"),
     ("failed to download archive", Reason::ArtifactUnavailable, "the chart cannot be fetched from source-controller"),
     ("failed to load chart", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
     ("unable to load chart", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
-    ("not ready. status", Reason::HealthCheckFailed, "what was installed does not become healthy"),
-    ("timed out waiting", Reason::HealthCheckFailed, "what was installed does not become healthy"),
-    ("context deadline exceeded", Reason::HealthCheckFailed, "what was installed does not become healthy in time"),
-    ("timeout waiting for", Reason::HealthCheckFailed, "what was installed does not become healthy"),
-    ("failed early due to", Reason::HealthCheckFailed, "what was installed does not become healthy"),
+    ("not ready. status", Reason::HealthCheckFailed, "the installed objects do not become healthy"),
+    ("timed out waiting", Reason::HealthCheckFailed, "the installed objects do not become healthy"),
+    ("context deadline exceeded", Reason::HealthCheckFailed, "the installed objects do not become healthy in time"),
+    ("timeout waiting for", Reason::HealthCheckFailed, "the installed objects do not become healthy"),
+    ("failed early due to", Reason::HealthCheckFailed, "the installed objects do not become healthy"),
 ];
 
 /// Failures of a chart, which come before those of its repository.
 const CHARTS: &[MessageRule] = &[
     ("invalid chart reference: stat", Reason::ChartNotFound, "the source has no chart at this path"),
     ("chart with version matching", Reason::ChartNotFound, "the repository has no such version of the chart"),
-    ("no chart name found", Reason::ChartNotFound, "the repository has no chart of this name"),
+    ("no chart name found", Reason::ChartNotFound, "the repository has no chart with this name"),
     ("no chart version found", Reason::ChartNotFound, "the repository has no such version of the chart"),
     ("dependency build error", Reason::ChartNotFound, "a dependency of the chart cannot be fetched"),
     ("chart metadata", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
@@ -162,13 +162,13 @@ const CHARTS: &[MessageRule] = &[
 
 /// Failures of image scanning and image updates.
 const IMAGES: &[MessageRule] = &[
-    ("cannot determine latest tag", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
-    ("version list argument cannot be empty", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
-    ("unable to determine latest version", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
+    ("cannot determine latest tag", Reason::ImagePolicyUnmatched, "no tag of the image matches the policy"),
+    ("version list argument cannot be empty", Reason::ImagePolicyUnmatched, "no tag of the image matches the policy"),
+    ("unable to determine latest version", Reason::ImagePolicyUnmatched, "no tag of the image matches the policy"),
     ("has not been scanned", Reason::DependencyNotReady, "the ImageRepository has not been scanned yet"),
-    ("hook declined", Reason::PushRejected, "the Git server refuses what is pushed"),
-    ("non-fast-forward", Reason::PushRejected, "the branch that is pushed to went on without this change"),
-    ("failed to push", Reason::PushRejected, "what was changed cannot be pushed"),
+    ("hook declined", Reason::PushRejected, "the Git server rejects the push"),
+    ("non-fast-forward", Reason::PushRejected, "the branch to push to has newer commits"),
+    ("failed to push", Reason::PushRejected, "the changes cannot be pushed"),
 ];
 
 /// Why a Kustomization failed, if the text says so.
@@ -182,7 +182,7 @@ pub(crate) fn resource_set_failure(text: &str) -> Option<(Reason, &'static str)>
     let lower = text.to_lowercase();
     let copies = ["failed to copy data from", "failed to get kubeconfig", "failed to resolve fluxcd.controlplane.io"];
     if lower.contains("not found") && copies.iter().any(|part| lower.contains(part)) {
-        return Some((Reason::DependencyMissing, "an object that data is copied from does not exist"));
+        return Some((Reason::DependencyMissing, "an object to copy data from does not exist"));
     }
     find(RESOURCE_SETS, text).or_else(|| kustomization_failure(text))
 }
@@ -208,15 +208,15 @@ pub(crate) fn unschedulable(text: &str) -> &'static str {
         ("insufficient cpu", "no node has the CPU that the pod requests"),
         ("insufficient memory", "no node has the memory that the pod requests"),
         ("insufficient ephemeral-storage", "no node has the disk that the pod requests"),
-        ("too many pods", "every node has as many pods as it may"),
+        ("too many pods", "every node runs its maximum number of pods"),
         ("untolerated taint", "every node has a taint that the pod does not tolerate"),
-        ("volume node affinity", "the volume of the pod is on a node that cannot take it"),
-        ("anti-affinity", "the pod may not run beside what runs on the nodes"),
-        ("topology spread", "no node keeps the pods spread as they ask"),
-        ("didn't match pod's node affinity", "no node has the labels that the pod asks for"),
+        ("volume node affinity", "the volume of the pod is on a node that cannot run the pod"),
+        ("anti-affinity", "the pod's anti-affinity excludes every node"),
+        ("topology spread", "no node meets the topology spread constraints of the pod"),
+        ("didn't match pod's node affinity", "no node has the labels that the pod requires"),
     ];
     let text = text.to_lowercase();
-    NODES.iter().find(|(part, _)| text.contains(part)).map_or("no node can take the pod", |(_, summary)| summary)
+    NODES.iter().find(|(part, _)| text.contains(part)).map_or("no node can run the pod", |(_, summary)| summary)
 }
 
 /// Returns why a container cannot be created, by the message of the kubelet.
@@ -230,10 +230,10 @@ pub(crate) fn container_config(text: &str) -> Option<(Reason, String)> {
         return Some((Reason::ConfigMapMissing, format!("the ConfigMap {name} that the pod needs does not exist")));
     }
     if lower.contains("couldn't find key") {
-        return Some((Reason::ContainerConfigError, "a key that the container needs is not there".to_owned()));
+        return Some((Reason::ContainerConfigError, "a key that the container needs does not exist".to_owned()));
     }
     if lower.contains("runasnonroot") {
-        let summary = "the pod may not run as root, and its image does";
+        let summary = "the pod may not run as root, but its image does";
         return Some((Reason::ContainerConfigError, summary.to_owned()));
     }
     let starts = ["executable file not found", "no such file or directory", "exec format error"];
@@ -290,11 +290,11 @@ pub(crate) fn build_failure(text: &str) -> (Reason, &'static str) {
     const BUILD: &[MessageRule] = &[
         // Errors of this program begin with the field, whatever the text of the patch contains.
         ("spec.kustomize", Reason::PatchFailed, "a patch of the instance cannot be applied"),
-        ("downgrad", Reason::BadVersionRange, "the version range asks for a downgrade"),
-        ("semver", Reason::BadVersionRange, "no Flux version fits the version range"),
+        ("downgrad", Reason::BadVersionRange, "the version range requires a downgrade"),
+        ("semver", Reason::BadVersionRange, "no Flux version matches the version range"),
         ("constraint", Reason::BadVersionRange, "the version range cannot be read"),
-        ("version range", Reason::BadVersionRange, "no Flux version fits the version range"),
-        ("no version", Reason::BadVersionRange, "no Flux version fits the version range"),
+        ("version range", Reason::BadVersionRange, "no Flux version matches the version range"),
+        ("no version", Reason::BadVersionRange, "no Flux version matches the version range"),
         ("patch", Reason::PatchFailed, "a patch of the instance cannot be applied"),
         ("error in remove for path", Reason::PatchFailed, "a patch of the instance cannot be applied"),
         ("unexpected kind:", Reason::PatchFailed, "a patch of the instance cannot be applied"),
@@ -305,23 +305,27 @@ pub(crate) fn build_failure(text: &str) -> (Reason, &'static str) {
 /// Why content could not be fetched: Git, OCI, Helm and buckets report in the words of their libraries.
 pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
     const SOURCES: &[MessageRule] = &[
-        ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
+        ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are disabled"),
         ("no space left on device", Reason::StorageFull, "the storage of source-controller is full"),
-        ("toomanyrequests", Reason::RateLimited, "the server has had too many requests"),
-        ("rate limit", Reason::RateLimited, "the server has had too many requests"),
-        ("429", Reason::RateLimited, "the server has had too many requests"),
-        ("proxyconnect", Reason::ProxyFailed, "the proxy in between cannot be reached"),
+        ("toomanyrequests", Reason::RateLimited, "the server received too many requests"),
+        ("rate limit", Reason::RateLimited, "the server received too many requests"),
+        ("429", Reason::RateLimited, "the server received too many requests"),
+        ("proxyconnect", Reason::ProxyFailed, "the proxy cannot be reached"),
         ("url validation failed", Reason::UrlInvalid, "the address cannot be used"),
-        ("no matching signatures", Reason::SignatureInvalid, "what was fetched is not signed as it has to be"),
-        ("signature verification of", Reason::SignatureInvalid, "what was fetched is not signed as it has to be"),
-        ("failed to verify the signature", Reason::SignatureInvalid, "what was fetched is not signed as it has to be"),
+        ("no matching signatures", Reason::SignatureInvalid, "the fetched content lacks the required signature"),
+        ("signature verification of", Reason::SignatureInvalid, "the fetched content lacks the required signature"),
+        (
+            "failed to verify the signature",
+            Reason::SignatureInvalid,
+            "the fetched content lacks the required signature",
+        ),
         ("certificate has expired", Reason::CertificateExpired, "the server's certificate has expired"),
         ("failed to parse private key", Reason::SecretIncomplete, "the private key in the secret cannot be read"),
         ("required fields", Reason::SecretIncomplete, "the secret lacks fields"),
         (
             "no layer found with media type",
             Reason::SourceFailed,
-            "the artifact has no layer of the media type that is asked for",
+            "the artifact has no layer with the requested media type",
         ),
         ("unexpected eof", Reason::SourceFailed, "the server ends its answer early"),
         ("knownhosts:", Reason::HostKeyWrong, "the server's host key is not the one in known_hosts"),
@@ -351,15 +355,15 @@ pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
         (
             "repository not found",
             Reason::SourceNotFound,
-            "the repository does not exist, or the credentials may not see it",
+            "the repository does not exist, or the credentials have no access to it",
         ),
         ("couldn't find remote ref", Reason::SourceNotFound, "the branch or tag does not exist"),
         ("reference not found", Reason::SourceNotFound, "the branch or tag does not exist"),
-        ("no match found for semver", Reason::SourceNotFound, "no tag fits the version range"),
+        ("no match found for semver", Reason::SourceNotFound, "no tag matches the version range"),
         (
             "failed to get credential",
             Reason::CredentialsRejected,
-            "the cloud gives the controller's identity no credentials",
+            "the cloud provides no credentials for the controller's identity",
         ),
         ("manifest_unknown", Reason::SourceNotFound, "the tag or repository does not exist"),
         ("name_unknown", Reason::SourceNotFound, "the repository does not exist"),

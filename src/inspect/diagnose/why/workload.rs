@@ -82,8 +82,8 @@ impl<'a> Walk<'a> {
             let failed = fields::condition(workload, "Failed").filter(|c| c.is_true())?;
             let summary = match failed.reason() {
                 "DeadlineExceeded" => "the Job took longer than its deadline",
-                "BackoffLimitExceeded" => "every try of the Job failed",
-                "PodFailurePolicy" => "a pod of the Job failed in a way that is not tried again",
+                "BackoffLimitExceeded" => "every attempt of the Job failed",
+                "PodFailurePolicy" => "a pod of the Job failed, and its failure policy allows no retry",
                 _ => "the Job failed",
             };
             return Some(
@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
         let health = kstatus::compute(workload);
         let progressing = fields::condition(workload, "Progressing");
         let (reason, summary) = match health.status {
-            kstatus::Status::Failed => (Reason::RolloutFailed, "the rollout did not end in time"),
+            kstatus::Status::Failed => (Reason::RolloutFailed, "the rollout did not finish in time"),
             _ => (Reason::InProgress, "its pods are starting"),
         };
         let mut cause = Cause::new(reason, workload, summary).evidence("status", health.message, None);
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
                 let mut cause = Cause::new(
                     Reason::AddressPending,
                     object,
-                    "nothing in the cluster gives the load balancer an address",
+                    "no controller has assigned an address to the load balancer",
                 )
                 .evidence("status", "loadBalancer: no ingress", None);
                 let events = self.events_of(object);
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
                 .next(NextStep::ShowFinalizers(ObjectId::of(object)));
         }
         let (reason, summary) = match health.status {
-            kstatus::Status::Failed => (Reason::ObjectFailed, "the object reports failure"),
+            kstatus::Status::Failed => (Reason::ObjectFailed, "the object reports a failure"),
             _ => (Reason::InProgress, "the object is still being reconciled"),
         };
         let mut cause = Cause::new(reason, object, summary);
@@ -343,7 +343,7 @@ impl<'a> Walk<'a> {
             let reason = if fields::kind(deployment) == "Job" { Reason::JobFailed } else { Reason::CrashLoop };
             (reason, format!("the container {name} fails"))
         } else {
-            (Reason::CrashLoop, format!("the container {name} keeps ending (restarted {restarts} times)"))
+            (Reason::CrashLoop, format!("the container {name} keeps exiting (restarted {restarts} times)"))
         };
         let exit = fields::number(ended, "/exitCode").map(|code| {
             let reason = fields::some_text(ended, "/reason").unwrap_or("Error");
@@ -449,7 +449,9 @@ impl<'a> Walk<'a> {
             .next(create(secret)),
             (true, None) => base(
                 Reason::PullSecretMissing,
-                format!("the image {image} cannot be pulled: the registry wants credentials and no pull secret is set"),
+                format!(
+                    "the image {image} cannot be pulled: the registry requires credentials, but no pull secret is set"
+                ),
             )
             .next(create("registry-auth"))
             .next(NextStep::Edit(self.asked())),
@@ -529,8 +531,8 @@ fn setup_failure(pod: &Value, events: &[&Value]) -> Option<Cause> {
     let text = fields::text(event, "/message");
     let (reason, summary) = match message::container_config(text) {
         Some((Reason::SecretMissing, _)) => {
-            let secret = message::after(text, "secret ").unwrap_or("it names");
-            (Reason::SecretMissing, format!("the secret {secret} that the pod mounts does not exist"))
+            let secret = message::after(text, "secret ").map(|name| format!(" {name}")).unwrap_or_default();
+            (Reason::SecretMissing, format!("the secret{secret} that the pod mounts does not exist"))
         }
         Some(found) => found,
         None if text.contains("Multi-Attach") => {

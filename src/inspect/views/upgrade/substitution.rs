@@ -164,7 +164,7 @@ impl<'a> VariableSearch<'a> {
             for (line, variable) in unset {
                 let end = match elsewhere.is_empty() {
                     true => "has no value and no default".to_owned(),
-                    false => format!("has no default; it fails unless {} has it", elsewhere.join(" or ")),
+                    false => format!("has no default; the build fails unless {} has it", elsewhere.join(" or ")),
                 };
                 self.found.push(UpgradeFinding {
                     path: document.shown.to_owned(),

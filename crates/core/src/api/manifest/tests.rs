@@ -88,7 +88,7 @@ fn the_one_instance_is_found_among_other_documents_and_in_lists() {
 
     assert_eq!(error(secret), "no FluxInstance found: there is Secret v1");
     assert_eq!(error("# nothing\n"), "no FluxInstance found: there are no objects");
-    assert_eq!(error("just text"), "no FluxInstance found: there is something without kind");
+    assert_eq!(error("just text"), "no FluxInstance found: there is an object without kind");
     assert_eq!(
         error(&format!("{}---\n{}", manifest(""), manifest(""))),
         "2 FluxInstances found (line 1 and line 11): one is expected"
@@ -128,7 +128,7 @@ fn another_version_or_none_is_refused() {
         ["apiVersion: \"fluxcd.controlplane.io/v2\" is not fluxcd.controlplane.io/v1 (line 1, column 13)"]
     );
     let none = manifest("").replace("apiVersion: fluxcd.controlplane.io/v1\n", "");
-    assert_eq!(problems(&none), ["apiVersion: is required: it has to be fluxcd.controlplane.io/v1 (line 1, column 1)"]);
+    assert_eq!(problems(&none), ["apiVersion: is required: it must be fluxcd.controlplane.io/v1 (line 1, column 1)"]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn the_namespace_of_the_manifest_wins_and_a_differing_request_is_refused() {
     assert_eq!(namespace(&without, None).unwrap(), "fallback");
     assert_eq!(
         namespace(&with, Some("other")).unwrap_err(),
-        "metadata.namespace: flux-system differs from the namespace asked for, other: change one of them (line 5, column 14)"
+        "metadata.namespace: flux-system differs from the requested namespace other: change one of them (line 5, column 14)"
     );
 }
 
@@ -167,7 +167,7 @@ fn all_problems_come_at_once_in_the_order_of_the_file() {
             "spec.sync.url is required (line 16, column 5)",
             "spec.sync.kind: \"git\" is not one of OCIRepository, GitRepository or Bucket; did you mean GitRepository? (line 16, column 11)",
             "spec.sync.interval: \"5 minutes\" is not a duration such as 30s, 5m or 1h30m (units: ms, s, m, h) (line 17, column 15)",
-            "spec.wait: expected true or false, found \"true\", take the quotes off (line 19, column 9)",
+            "spec.wait: expected true or false, found \"true\", remove the quotes (line 19, column 9)",
         ]
     );
     assert!(error(&text).starts_with("9 problems\n  spec.distribution.variant: "), "{}", error(&text));
@@ -198,7 +198,7 @@ fn every_rule_is_enforced() {
         ),
         (
             "  components: [helm-controller, helm-controller]\n",
-            "spec.components[1]: helm-controller is in the list already",
+            "spec.components[1]: helm-controller is already in the list",
         ),
         ("  components: [{name: x}]\n", "spec.components[0]: expected text, found a mapping"),
         ("  cluster: []\n", "spec.cluster: expected a mapping, found a list"),
@@ -232,7 +232,7 @@ fn every_rule_is_enforced() {
         ("  sharding: {shards: [1]}\n", "spec.sharding.shards[0]: expected text, found 1 (a number), put it in quotes"),
         ("  sharding: {shards: [Shard_1]}\n", "spec.sharding.shards[0]: \"Shard_1\" is not a shard name"),
         ("  sharding: {shards: ['']}\n", "spec.sharding.shards[0]: \"\" is not a shard name"),
-        ("  sharding: {shards: [a, b, a]}\n", "spec.sharding.shards[2]: a is in the list already"),
+        ("  sharding: {shards: [a, b, a]}\n", "spec.sharding.shards[2]: a is already in the list"),
         (
             "  sharding: {shards: [a23456789-123456789-123456789-123456789-123456]}\n",
             "spec.sharding.shards[0]: \"a23456789-123456789-123456789-123456789-123456\" has 46 characters, at most 42",

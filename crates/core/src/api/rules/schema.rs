@@ -110,7 +110,7 @@ fn wrong_type(value: &Value, expected: &str) -> String {
     let quotes = match value {
         Value::Bool(_) | Value::Number(_) if expected == "string" => ", put it in quotes",
         Value::String(text) if expected == "boolean" && matches!(text.as_str(), "true" | "false") => {
-            ", take the quotes off"
+            ", remove the quotes"
         }
         _ => "",
     };

@@ -150,12 +150,12 @@ fn a_failing_source_shows_its_last_artifact_and_a_refusal_names_its_object() {
     let refused =
         ks("app", "ReconciliationFailed", "Deployment/apps/web dry-run failed (Invalid): spec.x: Invalid value");
     assert!(
-        texts(&refused).contains(&"condition: the object is Deployment/apps/web".to_owned()),
+        texts(&refused).contains(&"condition: the refused object is Deployment/apps/web".to_owned()),
         "{:?}",
         texts(&refused)
     );
     let built = ks("app", "BuildFailed", "kustomize build failed: Deployment/apps/web has no name");
-    assert!(texts(&built).iter().all(|text| !text.contains("the object is")), "nothing was refused");
+    assert!(texts(&built).iter().all(|text| !text.contains("the refused object is")), "nothing was refused");
 }
 
 #[test]
