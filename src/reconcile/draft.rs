@@ -350,7 +350,7 @@ pub(super) async fn make_plan(
         suspended: instance.is_suspended(),
         revision: built.revision.to_string(),
         previous_revision: status.last_applied_revision,
-        newer: built.latest.map(|latest| latest.name).filter(|latest| *latest != built.version.name),
+        newer: built.newer.map(|newer| newer.name),
         version: built.version.name,
         images: built.images,
         artifact: built.artifact,

@@ -124,7 +124,7 @@ pub struct Plan {
     pub revision: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_revision: Option<String>,
-    /// The newest version, unless it is `version`.
+    /// The newest release that is newer than `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer: Option<String>,
     pub images: Vec<ComponentImage>,

@@ -57,10 +57,8 @@ pub struct Build {
     /// A report for each item of `spec.kustomize.patches`.
     pub patches: Vec<PatchReport>,
     pub warnings: Vec<BuildWarning>,
-    /// The newest release of Flux 2 in the distribution; differs from `version` when the installation is outdated.
-    pub latest: Option<FluxVersion>,
-    /// The newest release that the version range keeps out.
-    pub blocked: Option<FluxVersion>,
+    /// The newest release in the distribution that is newer than `version`. The version range does not allow it.
+    pub newer: Option<FluxVersion>,
     /// Digest of the artifact that the distribution came from.
     pub artifact: Option<String>,
 }
@@ -171,8 +169,7 @@ pub fn build(
         images,
         patches: reports,
         warnings,
-        latest: selection.latest,
-        blocked: selection.blocked,
+        newer: selection.newer,
         artifact: distribution.digest().map(str::to_owned),
     })
 }

@@ -146,7 +146,7 @@ fn the_default_instance_has_32_objects() {
     ];
     assert_eq!(rest, expected.iter().map(|id| id.to_string()).collect());
     assert!(build.warnings.is_empty() && build.patches.is_empty());
-    assert_eq!((build.latest.as_ref().map(|v| v.name.as_str()), build.blocked.clone()), (Some("v2.9.4"), None));
+    assert_eq!((build.version.name.as_str(), build.newer.clone()), ("v2.9.4", None));
 }
 
 #[test]

@@ -7,17 +7,12 @@ use super::revision::Revision;
 use crate::distribution::{Distribution, FluxVersion};
 use crate::format::version_range::{VersionRange, parse_version_lenient};
 
-/// The range for "the latest stable version".
-const STABLE: &str = "2.x";
-
-/// Chosen version and its neighbours.
+/// The chosen version, and the one to upgrade to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
     pub version: FluxVersion,
-    /// The newest release of Flux 2, whether or not the range allows it.
-    pub latest: Option<FluxVersion>,
-    /// The newest release that is newer than the chosen version and outside of the range.
-    pub blocked: Option<FluxVersion>,
+    /// The newest release that is newer than the chosen version. The range does not allow it.
+    pub newer: Option<FluxVersion>,
 }
 
 /// Chooses the newest version in the range.
@@ -41,8 +36,6 @@ pub(super) fn select(
     let newest = |wanted: &dyn Fn(&FluxVersion) -> bool| {
         candidates.iter().filter(|candidate| wanted(candidate)).max_by(|a, b| a.version.cmp(&b.version)).cloned()
     };
-    let stable: VersionRange = STABLE.parse()?;
-    let latest = newest(&|candidate| stable.matches(&candidate.version));
     let Some(version) = newest(&|candidate| parsed.matches(&candidate.version)) else {
         // Name the version, because the range does match it: the program is too old for it.
         let unknown = distribution.versions().into_iter().filter(|candidate| parsed.matches(&candidate.version));
@@ -55,10 +48,8 @@ pub(super) fn select(
             newest: newest(&|_| true).map(|version| version.name),
         });
     };
-    let blocked = newest(&|candidate| {
-        candidate.version.pre.is_empty() && candidate.version > version.version && !parsed.matches(&candidate.version)
-    });
-    Ok(Selection { version, latest, blocked })
+    let newer = newest(&|candidate| candidate.version.pre.is_empty() && candidate.version > version.version);
+    Ok(Selection { version, newer })
 }
 
 /// Checks whether an installation may move from one version to another. The first may be a whole revision, or empty if
@@ -117,13 +108,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_version_in_the_range_is_chosen_with_its_neighbours() {
+    fn the_newest_version_in_the_range_is_chosen_and_a_newer_release_is_known() {
         let selection = select("2.8.x", &Distribution::embedded(), None).unwrap();
         assert_eq!(selection.version.name, "v2.8.8");
-        assert_eq!(selection.latest.as_ref().map(|v| v.name.as_str()), Some("v2.9.4"));
-        assert_eq!(selection.blocked.as_ref().map(|v| v.name.as_str()), Some("v2.9.4"));
+        assert_eq!(selection.newer.as_ref().map(|v| v.name.as_str()), Some("v2.9.4"));
         let selection = select("*", &Distribution::embedded(), None).unwrap();
-        assert_eq!((selection.version.name.as_str(), selection.blocked), ("v2.9.4", None));
+        assert_eq!((selection.version.name.as_str(), selection.newer), ("v2.9.4", None));
+    }
+
+    #[test]
+    fn an_older_release_is_not_newer_than_a_pre_release() {
+        let folder = tempfile::tempdir().unwrap();
+        for version in ["v2.8.8", "v2.9.4", "v2.10.0-rc.1", "v2.10.0-rc.2"] {
+            std::fs::create_dir_all(folder.path().join("flux").join(version)).unwrap();
+        }
+        let distribution = Distribution::open(folder.path()).unwrap();
+        let chosen = |range: &str| {
+            let selection = select(range, &distribution, None).unwrap();
+            (selection.version.name, selection.newer.map(|newer| newer.name))
+        };
+        assert_eq!(chosen("v2.10.0-rc.1"), ("v2.10.0-rc.1".to_owned(), None));
+        assert_eq!(chosen("2.8.x"), ("v2.8.8".to_owned(), Some("v2.9.4".to_owned())));
     }
 
     #[test]
