@@ -17,6 +17,9 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
+#[path = "program.rs"]
+mod program;
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -86,8 +89,7 @@ struct Site {
 }
 
 async fn measure(runs: usize) -> Fallible<()> {
-    let binary = env::var_os("FLUX_OPERATOR").map_or_else(|| "target/dist/flux-operator".into(), PathBuf::from);
-    let binary = binary.canonicalize().map_err(|_| "run first: cargo build --profile dist --bin flux-operator")?;
+    let binary = program::shipped()?;
     let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
     let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
     // Copied as an installation does: the page cache holds a linker's output in small pieces, which starts more slowly.

@@ -13,6 +13,8 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
+#[path = "program.rs"]
+mod program;
 // Shared with the tests, which use other parts of it.
 #[path = "../../tests/control_plane/faults/matrix.rs"]
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
@@ -69,10 +71,7 @@ async fn main() -> Fallible<ExitCode> {
         return Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
 
-    // This program is beside the examples, and the binary one folder up.
-    let own = std::env::current_exe()?;
-    let binary = own.ancestors().nth(2).map(|folder| folder.join("flux-operator")).filter(|file| file.is_file());
-    let Some(binary) = binary else { return Err("build the binary first: cargo build".into()) };
+    let binary = program::beside()?;
     let failures = processes::killed(&binary, MOMENTS, 7, WORKERS, progress).await?;
     println!("killed at {MOMENTS} moments: {} failures", failures.len());
     failures.iter().for_each(|failure| println!("\n{failure}"));

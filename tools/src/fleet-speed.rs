@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo build --profile dist
-//! cargo run --release -p tools --bin fleet-speed [PROGRAM]
+//! cargo run --release -p tools --bin fleet-speed
 //! ```
 //! Starts simulated API servers on loopback, 200 with 30 Kustomizations each, and prints wall time and peak memory of
 //! `get ks -A`, `status` and `why` over all of them, beside a shell loop that asks one after the other. Then 20 clusters,
@@ -18,9 +18,11 @@
 
 #[path = "measure.rs"]
 mod measure;
+#[path = "program.rs"]
+mod program;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -40,15 +42,20 @@ fn main() -> ExitCode {
     if let Some((measure::CHILD, command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return measure::measure(command);
     }
-    let program = arguments.first().map_or_else(|| PathBuf::from("target/dist/flux-operator"), PathBuf::from);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    match runtime.block_on(many(&program)).and_then(|()| runtime.block_on(with_a_slow_one(&program))) {
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn run() -> Fallible<()> {
+    let program = program::shipped()?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(many(&program))?;
+    runtime.block_on(with_a_slow_one(&program))
 }
 
 /// A Kustomization of about 2 KB.

@@ -20,6 +20,8 @@
 
 #[path = "operator_process.rs"]
 mod operator_process;
+#[path = "program.rs"]
+mod program;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -59,7 +61,7 @@ async fn main() -> Fallible<()> {
         .collect();
     let minutes = numbers.first().copied().unwrap_or(10);
     let count = usize::try_from(numbers.get(1).copied().unwrap_or(10_000))?;
-    let binary = operator_process::program()?;
+    let binary = program::shipped()?;
     println!("| program | {:.1} MB |", std::fs::metadata(&binary)?.len() as f64 / 1e6);
     let bench = Bench::start(&binary).await?;
 

@@ -1,7 +1,7 @@
 //! The built program as the operator of a control plane, and its memory; shared by the measuring programs.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect};
 use test_support::server_process::ServerProcess;
@@ -11,19 +11,6 @@ use test_support::{ControlPlane, Fallible};
 pub const NAMESPACE: &str = "flux-system";
 /// User of the operator in the audit log.
 pub const USER: &str = "operator";
-
-/// Returns the program that `FLUX_OPERATOR` names, or the one beside this program.
-///
-/// # Errors
-/// It is not there.
-pub fn program() -> Fallible<PathBuf> {
-    let beside = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("flux-operator"));
-    let program = std::env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
-    match program.is_file() {
-        true => Ok(program),
-        false => Err(format!("{} is missing; run: cargo build --profile dist", program.display()).into()),
-    }
-}
 
 /// Connects to a cluster.
 ///

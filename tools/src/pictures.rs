@@ -16,8 +16,11 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
+#[path = "program.rs"]
+mod program;
+
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -127,8 +130,7 @@ fn draw_page(folder: &Path, theme: &PictureTheme, to: &Path) {
 
 /// The text that a command prints on standard output, in colour.
 fn print_of(line: &str, kubeconfig: &Path, folder: &Path) -> String {
-    let program = std::env::var_os("FLUX_OPERATOR")
-        .map_or_else(|| repository().join("target/debug/flux-operator"), PathBuf::from);
+    let program = program::beside().expect("the program is built");
     let mut shell = Command::new("sh");
     // The shell is there for the redirection.
     shell.arg("-c").arg(format!("\"$0\" --color always {line}")).arg(program).current_dir(folder);

@@ -20,10 +20,12 @@
 
 #[path = "measure.rs"]
 mod measure;
+#[path = "program.rs"]
+mod program;
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -75,11 +77,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(runs: usize) -> Fallible<()> {
-    let beside = env::current_exe()?.parent().and_then(Path::parent).map(|folder| folder.join("flux-operator"));
-    let binary = env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
-    if !binary.is_file() {
-        return Err(format!("{} is missing; run: cargo build --profile dist", binary.display()).into());
-    }
+    let binary = program::shipped()?;
     let home = tempfile::tempdir()?;
     let program = Program { binary, home: home.path().to_path_buf() };
     let (from, to) = (Registry::start().await?, Registry::start().await?);

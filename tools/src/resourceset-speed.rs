@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo build --profile dist
-//! FLUX_OPERATOR=target/dist/flux-operator cargo run --release -p tools --bin resourceset-speed [SETS]
+//! cargo run --release -p tools --bin resourceset-speed [SETS]
 //! ```
 //! Starts its own control plane and the built program as its operator, without any other client. Prints, for a set with 100
 //! inputs of one ConfigMap each, the time from the applied set to Ready and from an annotation to its answer (median of 10),
@@ -19,6 +19,8 @@
 
 #[path = "operator_process.rs"]
 mod operator_process;
+#[path = "program.rs"]
+mod program;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -48,7 +50,7 @@ async fn main() -> Fallible<()> {
         return Ok(());
     }
     let sets: usize = std::env::args_os().nth(1).and_then(|word| word.to_str()?.parse().ok()).unwrap_or(100);
-    let binary = operator_process::program()?;
+    let binary = program::shipped()?;
     let bench = Bench::start(&binary).await?;
     println!("| what | time | requests of the operator |\n| --- | --- | --- |");
     bench.one_set().await?;

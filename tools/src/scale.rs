@@ -23,6 +23,8 @@
 
 #[path = "measure.rs"]
 mod measure;
+#[path = "program.rs"]
+mod program;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -233,11 +235,7 @@ fn verdict(case: &Case, figures: &Figures) -> String {
 }
 
 async fn start(runs: usize) -> Fallible<Bench> {
-    let beside = env::current_exe()?.parent().and_then(Path::parent).map(|folder| folder.join("flux-operator"));
-    let binary = env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
-    if !binary.is_file() {
-        return Err(format!("{} is missing; run: cargo build --profile dist", binary.display()).into());
-    }
+    let binary = program::shipped()?;
     let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
     let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
     let admin = plane.admin(USER)?.with_namespace("flux-system")?;
