@@ -230,7 +230,7 @@ fn every_picture_shows_a_command_that_exists() {
 
 #[test]
 fn a_page_and_its_blocks_are_read_as_they_are_marked() {
-    let text = "# A title: `x`\n```yaml file=a.yaml\na: 1\n```\n```console cluster\n$ one \\\n  two\nshown 3s\n…\n$ three\n[ends with 7]\n```\n\
+    let text = "# A title: `x`\n```yaml file=a.yaml\na: 1\n```\n```console cluster\n$ one \\\n  two\nshown 3s\n…\n$ three\n[exits with 7]\n```\n\
                 ```console not run: it needs a cloud\n$ four\n```\n";
     let page = guide::GuidePage { path: "a.md".into(), text: text.into() };
     let blocks = page.blocks();

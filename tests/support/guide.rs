@@ -8,7 +8,7 @@
 //! yaml file=NAME        is written to a file that later blocks of the page read
 //! ```
 //! In a block, `$ ` begins a command; the lines below are its output on both streams, and without any nothing is compared.
-//! `…` stands for any text: alone on a line for any number of lines. `[ends with 7]` below a command expects that exit code.
+//! `…` stands for any text: alone on a line for any number of lines. `[exits with 7]` below a command expects that exit code.
 //! It is not a comment in the command, because an interactive zsh has no comments and takes the words as arguments.
 
 use std::fmt::Write;
@@ -122,8 +122,8 @@ impl GuideBlock {
                     last.command.push('\n');
                     last.command.push_str(line);
                 }
-                (None, Some(last)) if last.output.is_empty() && line.starts_with("[ends with ") => {
-                    let code = line.trim_start_matches("[ends with ").trim_end_matches(']');
+                (None, Some(last)) if last.output.is_empty() && line.starts_with("[exits with ") => {
+                    let code = line.trim_start_matches("[exits with ").trim_end_matches(']');
                     last.exit = code.parse().expect("an exit code");
                 }
                 (None, Some(last)) => last.output.push(line.to_owned()),
