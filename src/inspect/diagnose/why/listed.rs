@@ -135,10 +135,10 @@ pub fn missing_definitions(snapshot: &Snapshot, absent: &[&'static FluxKind]) ->
 }
 
 fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
-    // Most sentences about another Flux object do not name it; those that do begin with its kind.
+    // Most sentences about another Flux object do not name it; those that do give its kind and name.
     let is_other = cause.object != ObjectId::of(object)
         && kinds::of(&cause.object.group, &cause.object.kind).is_some()
-        && !cause.summary.starts_with(&format!("{} {} ", cause.object.kind, cause.object.name));
+        && !cause.summary.contains(&format!("{} {} ", cause.object.kind, cause.object.name));
     RowVerdict {
         verdict: HealthVerdict::of(object, Some(cause)),
         reason: format!("{:?}", cause.reason),
@@ -172,7 +172,9 @@ mod tests {
         let (own, other) = (object("Kustomization", "web"), object("Kustomization", "a"));
         let summary = |about: &Value, text: &str| verdict(&own, &Cause::new(Reason::BuildFailed, about, text)).summary;
         assert_eq!(summary(&own, "a patch failed"), "a patch failed");
-        assert_eq!(summary(&other, "Kustomization a does not exist"), "Kustomization a does not exist");
+        for naming_it in ["Kustomization a does not exist", "the dependency Kustomization a does not exist"] {
+            assert_eq!(summary(&other, naming_it), naming_it);
+        }
         // These words contain the name by chance.
         assert_eq!(summary(&other, "a patch failed"), "Kustomization/apps/a: a patch failed");
     }
