@@ -41,8 +41,8 @@ pub struct Config {
     /// Names for several contexts, for `--contexts`: patterns as above, those with `!` before them exclude.
     #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub context_groups: BTreeMap<String, Vec<Glob>>,
-    /// Your own words for a command line: `ksf: get ks --ready-status False`. A command takes precedence over an alias of the
-    /// same name.
+    /// Your own words for a command line: `ksf: get ks --ready-status False`. A command takes precedence over an alias
+    /// of the same name.
     #[schemars(with = "BTreeMap<String, String>")]
     pub aliases: BTreeMap<String, Alias>,
 }

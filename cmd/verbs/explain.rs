@@ -186,7 +186,7 @@ fn cause_text(text: &CauseText, width: usize) -> String {
     let title = wrapped(&format!("{}: {}", text.cause, text.title), width, usize::MAX);
     let mut page = format!("{}\n", title.join("\n"));
     for (heading, words) in
-        [("MEANING", text.meaning), ("WHY IT HAPPENS", text.origin), ("SIMILAR CAUSES", text.neighbours)]
+        [("MEANING", text.meaning), ("WHY IT HAPPENS", text.origin), ("SIMILAR CAUSES", text.similar)]
     {
         page.push_str(&format!("\n{heading}\n{}", paragraph(words)));
     }

@@ -54,11 +54,11 @@ fn incidents() -> String {
 }
 
 fn cause_section(text: &CauseText) -> String {
-    let CauseText { cause, title, meaning, origin, neighbours, commands } = text;
+    let CauseText { cause, title, meaning, origin, similar, commands } = text;
     let commands = commands.iter().map(|command| format!("$ {command}")).collect::<Vec<_>>().join("\n");
     format!(
         "\n### {cause}\n\n{title}.\n\n**Meaning.** {meaning}\n\n**Why it happens.** {origin}\n\n\
-         **Similar causes.** {neighbours}\n\n```console not run: `apps` and `podinfo` stand for the names in your cluster\n{commands}\n```\n"
+         **Similar causes.** {similar}\n\n```console not run: `apps` and `podinfo` stand for the names in your cluster\n{commands}\n```\n"
     )
 }
 

@@ -12,7 +12,7 @@ pub struct CauseText {
     /// How the problem arises.
     pub origin: &'static str,
     /// How to tell it from similar causes.
-    pub neighbours: &'static str,
+    pub similar: &'static str,
     /// Commands that show more or fix the problem, in this order.
     pub commands: &'static [&'static str],
 }

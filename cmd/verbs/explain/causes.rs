@@ -17,7 +17,7 @@ macro_rules! texts {
         title: $title:literal,
         meaning: $meaning:literal,
         origin: $origin:literal,
-        neighbours: $neighbours:literal,
+        similar: $similar:literal,
         commands: [$($command:literal),* $(,)?],
     })*) => {
         pub const $list: &[CauseText] = &[$(CauseText {
@@ -25,7 +25,7 @@ macro_rules! texts {
             title: $title,
             meaning: $meaning,
             origin: $origin,
-            neighbours: $neighbours,
+            similar: $similar,
             commands: &[$($command),*],
         }),*];
 
@@ -49,7 +49,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The kubelet failed to pull the image of a container, for a reason other than credentials.",
         origin: "The tag or the repository does not exist, the registry cannot be reached from the node, or the \
                  image has no build for the node's architecture.",
-        neighbours: "If the registry asks for credentials, the cause is PullSecretMissing or PullSecretRejected. A \
+        similar: "If the registry asks for credentials, the cause is PullSecretMissing or PullSecretRejected. A \
                      source that Flux itself cannot pull is SourceNotFound or HostUnreachable.",
         commands: [
             "flux-operator build instance -f flux.yaml -o images",
@@ -63,7 +63,7 @@ texts! { CAUSES, Reason, [],
                   not exist or is not set.",
         origin: "The instance does not set `spec.distribution.imagePullSecret`, the Secret was never created, or it \
                  was created in another namespace.",
-        neighbours: "If the Secret exists and the registry refuses it, the cause is PullSecretRejected.",
+        similar: "If the Secret exists and the registry refuses it, the cause is PullSecretRejected.",
         commands: [
             "flux-operator -n flux-system create secret registry registry-auth --server registry.example.com \
              --username flux --password-stdin",
@@ -76,7 +76,7 @@ texts! { CAUSES, Reason, [],
                   image.",
         origin: "The token has expired, belongs to another user, may not read the repository, or is stored for \
                  another host than the one in the image name.",
-        neighbours: "If there is no Secret, the cause is PullSecretMissing. If the registry cannot be reached at \
+        similar: "If there is no Secret, the cause is PullSecretMissing. If the registry cannot be reached at \
                      all, it is ImagePullFailed.",
         commands: [
             "flux-operator -n flux-system create secret registry registry-auth --server registry.example.com \
@@ -89,7 +89,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The container starts and exits, and the kubelet waits longer before each restart.",
         origin: "A wrong argument or setting, a missing permission, an unavailable dependency, or a bug in the \
                  program. The container's last log line is shown as evidence.",
-        neighbours: "A container killed for its memory use is OutOfMemory. A container that never started is \
+        similar: "A container killed for its memory use is OutOfMemory. A container that never started is \
                      ContainerConfigError. A container that the kubelet restarts because a probe fails is \
                      ProbeFailing.",
         commands: [
@@ -102,7 +102,7 @@ texts! { CAUSES, Reason, [],
         title: "A container uses more memory than its limit and is killed",
         meaning: "The kernel killed the container because it reached its memory limit (reason `OOMKilled`).",
         origin: "More objects or larger artifacts than the limit allows for, or a memory leak.",
-        neighbours: "A pod that was removed because the whole node was short of memory is Evicted.",
+        similar: "A pod that was removed because the whole node was short of memory is Evicted.",
         commands: [
             "kubectl -n flux-system top pod --containers",
             "flux-operator explain instance.spec.cluster.size",
@@ -113,7 +113,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The kubelet has the image, but it cannot create or start the container.",
         origin: "A key is missing in a Secret or ConfigMap, the image runs as root although the pod forbids it, or \
                  the command does not exist in the image.",
-        neighbours: "If the whole Secret or ConfigMap is missing, the cause is SecretMissing or ConfigMapMissing. A \
+        similar: "If the whole Secret or ConfigMap is missing, the cause is SecretMissing or ConfigMapMissing. A \
                      container that started and exited is CrashLoop.",
         commands: [
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
@@ -126,7 +126,7 @@ texts! { CAUSES, Reason, [],
                   ready or is restarted.",
         origin: "The program is still starting, listens on another port, or waits for a dependency that does not \
                  answer.",
-        neighbours: "If the program crashes or exits, the cause is CrashLoop.",
+        similar: "If the program crashes or exits, the cause is CrashLoop.",
         commands: [
             "kubectl -n apps logs deployment/podinfo",
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
@@ -137,7 +137,7 @@ texts! { CAUSES, Reason, [],
         meaning: "A ResourceQuota of the namespace is used up, or it requires requests and limits that the pod does \
                   not set.",
         origin: "More replicas or larger requests than the quota allows, or a new quota.",
-        neighbours: "A LimitRange that refuses individual values is LimitExceeded. If the nodes lack capacity, the \
+        similar: "A LimitRange that refuses individual values is LimitExceeded. If the nodes lack capacity, the \
                      cause is Unschedulable.",
         commands: [
             "kubectl -n apps describe resourcequota",
@@ -149,7 +149,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The pod waits for a PersistentVolumeClaim that does not exist or has no volume yet.",
         origin: "The storage class does not exist, no default class is set, the provisioner is not running, or no \
                  capacity is left.",
-        neighbours: "A bound volume that cannot be attached to the node is VolumeUnavailable.",
+        similar: "A bound volume that cannot be attached to the node is VolumeUnavailable.",
         commands: [
             "kubectl -n flux-system describe pvc",
             "kubectl get storageclass",
@@ -161,7 +161,7 @@ texts! { CAUSES, Reason, [],
                   of nodes for each.",
         origin: "Not enough CPU or memory, taints without tolerations, a node selector or affinity that no node \
                  matches, or a volume in another zone.",
-        neighbours: "A node that exists but is not ready is NodeNotReady. A quota of the namespace is QuotaExceeded.",
+        similar: "A node that exists but is not ready is NodeNotReady. A quota of the namespace is QuotaExceeded.",
         commands: [
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
             "kubectl get nodes",
@@ -172,7 +172,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The API server calls a webhook before it stores the object, and the webhook refused the object or \
                   did not answer.",
         origin: "A policy of the cluster, or a webhook whose pods are down.",
-        neighbours: "A refusal by a ValidatingAdmissionPolicy or by the pod security level of the namespace is \
+        similar: "A refusal by a ValidatingAdmissionPolicy or by the pod security level of the namespace is \
                      PolicyRefused. A missing permission is Forbidden.",
         commands: [
             "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
@@ -184,7 +184,7 @@ texts! { CAUSES, Reason, [],
         meaning: "A ValidatingAdmissionPolicy or the pod security level of the namespace refused the object.",
         origin: "The object breaks a rule of the cluster. For example, it runs as root in a namespace with the level \
                  `restricted`.",
-        neighbours: "A refusal by an external service is WebhookRefused.",
+        similar: "A refusal by an external service is WebhookRefused.",
         commands: [
             "kubectl get validatingadmissionpolicies",
             "kubectl get namespace apps --show-labels",
@@ -196,7 +196,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The API server refused a request from Flux because the ServiceAccount that Flux used lacks the \
                   permission.",
         origin: "A tenant applies an object that its roles do not allow, or a role was changed or deleted.",
-        neighbours: "If admission refuses the content of an object, the cause is PolicyRefused or WebhookRefused. \
+        similar: "If admission refuses the content of an object, the cause is PolicyRefused or WebhookRefused. \
                      References between namespaces that Flux itself refuses are AccessDenied.",
         commands: [
             "kubectl auth can-i create deployments -n apps --as system:serviceaccount:apps:flux",
@@ -209,7 +209,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The controller could not open a connection to the server, or got no answer in time.",
         origin: "A wrong host name or port, a DNS failure, a network policy, a firewall, or a required proxy that is \
                  not configured.",
-        neighbours: "If the server answers and its certificate is not trusted, the cause is CertificateInvalid. If \
+        similar: "If the server answers and its certificate is not trusted, the cause is CertificateInvalid. If \
                      the proxy cannot be reached, it is ProxyFailed.",
         commands: [
             "flux-operator -n apps create secret proxy egress --address http://proxy.example.com:3128",
@@ -220,7 +220,7 @@ texts! { CAUSES, Reason, [],
         title: "The SSH host key of the Git server is not trusted",
         meaning: "The server's host key is missing from `known_hosts` in the Secret, or differs from the key there.",
         origin: "The server has a new key, the Secret was made for another host, or the connection is intercepted.",
-        neighbours: "If the server refuses your key, the cause is CredentialsRejected.",
+        similar: "If the server refuses your key, the cause is CredentialsRejected.",
         commands: [
             "flux-operator -n apps create secret ssh git-ssh-auth --private-key-file ./identity --knownhosts-file \
              ./known_hosts",
@@ -232,7 +232,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The TLS handshake failed: no trusted authority signed the certificate, or it names another host.",
         origin: "A private certificate authority that Flux does not know, a proxy that intercepts TLS, or a wrong \
                  address.",
-        neighbours: "A certificate that has expired is CertificateExpired.",
+        similar: "A certificate that has expired is CertificateExpired.",
         commands: [
             "flux-operator -n apps create secret tls git-ca --ca-crt-file ./ca.crt",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -243,7 +243,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The server asked for credentials and refused the ones it received, or received none.",
         origin: "An expired or revoked token, a wrong user name, a deploy key that was removed, or a repository \
                  that the user may not read.",
-        neighbours: "If the Secret does not exist, the cause is SecretMissing; if it lacks a field, \
+        similar: "If the Secret does not exist, the cause is SecretMissing; if it lacks a field, \
                      SecretIncomplete. Some servers answer `not found` instead, which is SourceNotFound.",
         commands: [
             "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
@@ -254,7 +254,7 @@ texts! { CAUSES, Reason, [],
         title: "A Secret that is referred to does not exist",
         meaning: "A Flux object or a pod refers to a Secret that is not in its namespace.",
         origin: "It was never created, it was created in another namespace, or it was deleted.",
-        neighbours: "A Secret that exists but lacks a field is SecretIncomplete. A missing pull secret of a pod is \
+        similar: "A Secret that exists but lacks a field is SecretIncomplete. A missing pull secret of a pod is \
                      PullSecretMissing.",
         commands: [
             "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
@@ -266,7 +266,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The server answered that the address, branch, tag or version in the source does not exist.",
         origin: "A typing mistake, a deleted branch, a version range without a match, or credentials without access \
                  to the repository.",
-        neighbours: "A chart that is missing from a Helm repository is ChartNotFound. A path that is missing from \
+        similar: "A chart that is missing from a Helm repository is ChartNotFound. A path that is missing from \
                      the source is KustomizationFailed.",
         commands: [
             "flux-operator -n apps events gitrepository/podinfo",
@@ -277,7 +277,7 @@ texts! { CAUSES, Reason, [],
         title: "The source cannot be fetched",
         meaning: "Fetching the source failed with a message that no other cause explains.",
         origin: "See the message of the condition, which is shown as evidence.",
-        neighbours: "Known messages have their own causes: HostUnreachable, CertificateInvalid, CredentialsRejected, \
+        similar: "Known messages have their own causes: HostUnreachable, CertificateInvalid, CredentialsRejected, \
                      SourceNotFound.",
         commands: [
             "flux-operator -n apps logs gitrepository/podinfo --since 1h",
@@ -289,7 +289,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The source was fetched, but its manifests cannot be built.",
         origin: "The path does not exist, a file is not valid YAML, two files define the same object, or a \
                  kustomization refers to a missing file.",
-        neighbours: "An object that the API server refuses is ObjectInvalid, Forbidden or PolicyRefused. A variable \
+        similar: "An object that the API server refuses is ObjectInvalid, Forbidden or PolicyRefused. A variable \
                      that cannot be substituted is SubstitutionFailed; a file that cannot be decrypted is \
                      DecryptionFailed.",
         commands: [
@@ -303,7 +303,7 @@ texts! { CAUSES, Reason, [],
                   been scanned.",
         origin: "The other object fails or has not been reconciled yet. `why` continues with the other object if \
                  that object explains the wait.",
-        neighbours: "A dependency that does not exist is DependencyMissing. Circular dependencies are \
+        similar: "A dependency that does not exist is DependencyMissing. Circular dependencies are \
                      DependencyCycle.",
         commands: [
             "flux-operator why",
@@ -316,7 +316,7 @@ texts! { CAUSES, Reason, [],
                   distribution cannot be pulled.",
         origin: "source-controller was restarted and is fetching again, a network policy blocks its port, or the \
                  source itself fails.",
-        neighbours: "An artifact that is served with the wrong content is ArtifactCorrupt.",
+        similar: "An artifact that is served with the wrong content is ArtifactCorrupt.",
         commands: [
             "flux-operator get all -A --ready-status False",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -327,7 +327,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The source has had a newer revision for a long time, and the Kustomization still has the older \
                   one.",
         origin: "kustomize-controller is overloaded, hangs in a health check, or does not see the object.",
-        neighbours: "If the controller is not running, the cause is ControllerStopped or ControllerNotReady.",
+        similar: "If the controller is not running, the cause is ControllerStopped or ControllerNotReady.",
         commands: [
             "flux-operator logs --controller kustomize --since 1h",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -339,7 +339,7 @@ texts! { CAUSES, Reason, [],
                   version than the installed one.",
         origin: "A typing mistake, a version that this program or the artifact does not have, or a range that was \
                  lowered.",
-        neighbours: "A patch that cannot be applied is PatchFailed.",
+        similar: "A patch that cannot be applied is PatchFailed.",
         commands: [
             "flux-operator distribution versions",
             "flux-operator plan instance -f flux.yaml",
@@ -349,7 +349,7 @@ texts! { CAUSES, Reason, [],
         title: "A patch of the instance cannot be applied",
         meaning: "A patch in `spec.kustomize.patches` matches no object or cannot be applied to it.",
         origin: "A renamed object, a path that the new Flux version does not have, or a wrong operation.",
-        neighbours: "Errors elsewhere in the build are BuildFailed.",
+        similar: "Errors elsewhere in the build are BuildFailed.",
         commands: [
             "flux-operator build instance -f flux.yaml",
             "flux-operator plan instance -f flux.yaml --diff",
@@ -359,7 +359,7 @@ texts! { CAUSES, Reason, [],
         title: "The instance cannot be built",
         meaning: "The objects of the instance cannot be generated from its spec and the distribution.",
         origin: "A component that the version does not have, or values that contradict each other.",
-        neighbours: "A version range without a match is BadVersionRange. A patch that cannot be applied is \
+        similar: "A version range without a match is BadVersionRange. A patch that cannot be applied is \
                      PatchFailed.",
         commands: [
             "flux-operator build instance -f flux.yaml",
@@ -371,7 +371,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The object was suspended. Its current state is kept and nothing is applied.",
         origin: "`suspend`, `flux suspend`, `spec.suspend: true` in Git, or the annotation \
                  `fluxcd.controlplane.io/reconcile: disabled`.",
-        neighbours: "An object that no controller reconciles at all is ShardUnserved or ControllerMissing.",
+        similar: "An object that no controller reconciles at all is ShardUnserved or ControllerMissing.",
         commands: [
             "flux-operator get suspended -A",
             "flux-operator -n apps resume kustomization podinfo",
@@ -381,7 +381,7 @@ texts! { CAUSES, Reason, [],
         title: "Deletion waits for a finalizer",
         meaning: "The object was deleted, and a finalizer keeps it until its controller has cleaned up.",
         origin: "The controller does not run, fails to clean up, or was uninstalled before its objects.",
-        neighbours: "A namespace that is being deleted refuses new objects: NamespaceTerminating.",
+        similar: "A namespace that is being deleted refuses new objects: NamespaceTerminating.",
         commands: [
             "kubectl -n apps get kustomization podinfo -o jsonpath='{.metadata.finalizers}'",
             "flux-operator status",
@@ -394,7 +394,7 @@ texts! { CAUSES, Reason, [],
                   line of the template. Nothing is applied or pruned.",
         origin: "A function called with the wrong type of value, a missing `end`, or a value that breaks the YAML \
                  around it.",
-        neighbours: "A value that is missing from an input set is InputMissing.",
+        similar: "A value that is missing from an input set is InputMissing.",
         commands: [
             "flux-operator -n apps debug rset web --inputs",
             "flux-operator build rset -f web.yaml --live",
@@ -405,7 +405,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The template reads `inputs.NAME`, but the input set has no value of that name. Nothing is applied \
                   or pruned.",
         origin: "A typing mistake, or a provider that exports the value for only some of its sets.",
-        neighbours: "A template with any other error is TemplateFailed.",
+        similar: "A template with any other error is TemplateFailed.",
         commands: [
             "flux-operator -n apps debug rset web --inputs",
             "flux-operator -n apps get inputs rset/web",
@@ -417,7 +417,7 @@ texts! { CAUSES, Reason, [],
         meaning: "Two steps render an object of the same kind, namespace and name, so each would overwrite the \
                   other's object. Nothing is applied.",
         origin: "The name does not contain the value that distinguishes its input set from the others.",
-        neighbours: "Within one step the first object is applied, and `build rset --strict` reports the others.",
+        similar: "Within one step the first object is applied, and `build rset --strict` reports the others.",
         commands: [
             "flux-operator build rset -f web.yaml --live --explain",
             "kubectl -n apps edit resourceset web",
@@ -428,7 +428,7 @@ texts! { CAUSES, Reason, [],
         meaning: "A `readyExpr` cannot be parsed as CEL, so the operator cannot check what the ResourceSet waits \
                   for. It does not retry until the spec changes.",
         origin: "A typing mistake in the expression.",
-        neighbours: "A valid expression that evaluates to false is DependencyNotReady.",
+        similar: "A valid expression that evaluates to false is DependencyNotReady.",
         commands: [
             "kubectl -n apps edit resourceset web",
         ],
@@ -438,7 +438,7 @@ texts! { CAUSES, Reason, [],
         meaning: "A cluster can have only one FluxInstance, and another one already exists. Nothing is applied for \
                   this one.",
         origin: "A manifest was applied to a second namespace, or under a second name.",
-        neighbours: "An instance that no operator reconciles is OperatorAbsent.",
+        similar: "An instance that no operator reconciles is OperatorAbsent.",
         commands: [
             "flux-operator get instance -A",
             "flux-operator -n flux2 delete instance flux",
@@ -448,7 +448,7 @@ texts! { CAUSES, Reason, [],
         title: "No operator reconciles the object",
         meaning: "The operator reconciles this kind of object, but no operator is running in the cluster.",
         origin: "The operator was never installed, is scaled to zero, crashes, or has not renewed its lease.",
-        neighbours: "A missing controller of Flux is ControllerMissing.",
+        similar: "A missing controller of Flux is ControllerMissing.",
         commands: [
             "flux-operator install --image registry.example.com/flux-operator:v1",
             "flux-operator -n flux-system reconcile instance flux --in-process",
@@ -458,7 +458,7 @@ texts! { CAUSES, Reason, [],
         title: "An applied object reports failure",
         meaning: "Flux applied the object, and the object itself reports that it failed.",
         origin: "See the status of the object. A Deployment that was scaled to zero on purpose is reported as well.",
-        neighbours: "If a pod explains the failure, the pod's cause is reported instead: CrashLoop, ImagePullFailed \
+        similar: "If a pod explains the failure, the pod's cause is reported instead: CrashLoop, ImagePullFailed \
                      or a similar one.",
         commands: [
             "flux-operator -n apps tree kustomization podinfo",
@@ -469,7 +469,7 @@ texts! { CAUSES, Reason, [],
         title: "An applied object was deleted",
         meaning: "The object is in the inventory of Flux but not in the cluster.",
         origin: "A person or another tool deleted it. The next reconciliation creates it again.",
-        neighbours: "An object that was never created because it was refused is ObjectInvalid or Forbidden.",
+        similar: "An object that was never created because it was refused is ObjectInvalid or Forbidden.",
         commands: [
             "flux-operator what-changed --since 2h",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -480,7 +480,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The API server refused an object because of its content.",
         origin: "A misspelled field, a value of the wrong type, a missing namespace, or a field that the version of \
                  the kind does not have.",
-        neighbours: "A field that may not change is ImmutableField. An unknown kind is DefinitionMissing.",
+        similar: "A field that may not change is ImmutableField. An unknown kind is DefinitionMissing.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
             "flux-operator explain helmrelease.spec",
@@ -490,7 +490,7 @@ texts! { CAUSES, Reason, [],
         title: "The last reconciliation failed",
         meaning: "The object reports a failure with a message that no other cause explains.",
         origin: "See the message of the condition, which is shown as evidence.",
-        neighbours: "Known messages have their own causes.",
+        similar: "Known messages have their own causes.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
             "flux-operator -n apps logs kustomization/podinfo --since 1h",
@@ -500,7 +500,7 @@ texts! { CAUSES, Reason, [],
         title: "Reconciliation has not ended yet",
         meaning: "The controller is reconciling the object, or its pods are starting.",
         origin: "A recent change. If this lasts, a health check is waiting for an object.",
-        neighbours: "A rollout that timed out is RolloutFailed; a health check that failed is HealthCheckFailed.",
+        similar: "A rollout that timed out is RolloutFailed; a health check that failed is HealthCheckFailed.",
         commands: [
             "flux-operator -n apps wait kustomization podinfo",
             "flux-operator -n apps tree kustomization podinfo",
@@ -510,7 +510,7 @@ texts! { CAUSES, Reason, [],
         title: "The TLS certificate of the server has expired",
         meaning: "The server presented a certificate that has expired.",
         origin: "The certificate was not renewed, or the clock of the node is wrong.",
-        neighbours: "A certificate from an unknown authority is CertificateInvalid.",
+        similar: "A certificate from an unknown authority is CertificateInvalid.",
         commands: [
             "openssl s_client -connect git.example.com:443",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -521,7 +521,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The source requires a signature, and the fetched content is not signed by a trusted key or \
                   identity.",
         origin: "The artifact was pushed without a signature, was signed with another key, or was replaced.",
-        neighbours: "Content that does not match its digest is ArtifactCorrupt.",
+        similar: "Content that does not match its digest is ArtifactCorrupt.",
         commands: [
             "kubectl -n apps get ocirepository podinfo -o jsonpath='{.spec.verify}'",
             "flux-operator -n apps reconcile ocirepository podinfo",
@@ -531,7 +531,7 @@ texts! { CAUSES, Reason, [],
         title: "A Secret lacks a field or holds an unusable one",
         meaning: "The Secret exists, but a key in it is missing or cannot be read.",
         origin: "It was created for another type of credentials, or a private key is truncated or has a password.",
-        neighbours: "If the Secret does not exist, the cause is SecretMissing.",
+        similar: "If the Secret does not exist, the cause is SecretMissing.",
         commands: [
             "kubectl -n apps describe secret git-ssh-auth",
             "flux-operator -n apps create secret ssh git-ssh-auth --private-key-file ./identity --knownhosts-file \
@@ -542,7 +542,7 @@ texts! { CAUSES, Reason, [],
         title: "The server answers that it had too many requests",
         meaning: "The registry or Git server limits the rate of requests.",
         origin: "A short interval, many sources on one host, or requests without credentials.",
-        neighbours: "If the API server of the cluster limits requests, the cause is Throttled.",
+        similar: "If the API server of the cluster limits requests, the cause is Throttled.",
         commands: [
             "flux-operator get all -A --filter kind=OCIRepository",
             "kubectl -n apps edit ocirepository podinfo",
@@ -552,7 +552,7 @@ texts! { CAUSES, Reason, [],
         title: "The proxy cannot be reached",
         meaning: "The source is fetched through a proxy, and the connection to the proxy failed.",
         origin: "A wrong address in the proxy Secret, or a proxy that is down.",
-        neighbours: "If the server behind the proxy does not answer, the cause is HostUnreachable.",
+        similar: "If the server behind the proxy does not answer, the cause is HostUnreachable.",
         commands: [
             "flux-operator -n apps create secret proxy egress --address http://proxy.example.com:3128",
             "flux-operator -n apps reconcile gitrepository podinfo",
@@ -562,7 +562,7 @@ texts! { CAUSES, Reason, [],
         title: "The address of the source cannot be used",
         meaning: "The address cannot be parsed, or it has a scheme that this kind does not support.",
         origin: "A typing mistake, `https://` where `oci://` is needed, or credentials inside the address.",
-        neighbours: "A valid address that does not exist is SourceNotFound.",
+        similar: "A valid address that does not exist is SourceNotFound.",
         commands: [
             "flux-operator explain gitrepository.spec.url",
             "kubectl -n apps edit gitrepository podinfo",
@@ -572,7 +572,7 @@ texts! { CAUSES, Reason, [],
         title: "A volume or the database of the API server is full",
         meaning: "source-controller cannot write artifacts, or the API server cannot store objects.",
         origin: "Large repositories on a small volume, or etcd at its limit.",
-        neighbours: "A volume that cannot be attached is VolumeUnavailable.",
+        similar: "A volume that cannot be attached is VolumeUnavailable.",
         commands: [
             "kubectl -n flux-system exec deployment/source-controller -- df -h /data",
             "flux-operator explain instance.spec.storage",
@@ -583,7 +583,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The object refers to an object in another namespace, and Flux is configured to refuse such \
                   references.",
         origin: "`spec.cluster.multitenant: true`, or `--no-cross-namespace-refs` on a controller.",
-        neighbours: "A request that the API server refuses is Forbidden.",
+        similar: "A request that the API server refuses is Forbidden.",
         commands: [
             "flux-operator explain instance.spec.cluster.multitenant",
             "kubectl -n apps edit kustomization podinfo",
@@ -594,7 +594,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The digest of the artifact differs from the one that its source announced, or a chart archive is \
                   not a chart.",
         origin: "The artifact was replaced while it was fetched, or something other than a chart was pushed.",
-        neighbours: "A missing signature is SignatureInvalid.",
+        similar: "A missing signature is SignatureInvalid.",
         commands: [
             "flux-operator -n apps reconcile helmrelease podinfo --with-source",
         ],
@@ -604,7 +604,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The source does not have the chart, or no version of it fits the range.",
         origin: "A typing mistake, a version that was not published yet, or a dependency of the chart that cannot \
                  be fetched.",
-        neighbours: "If the repository itself does not exist, the cause is SourceNotFound.",
+        similar: "If the repository itself does not exist, the cause is SourceNotFound.",
         commands: [
             "kubectl -n apps get helmchart",
             "flux-operator -n apps reconcile helmrelease podinfo --with-source",
@@ -614,7 +614,7 @@ texts! { CAUSES, Reason, [],
         title: "A template of the chart cannot be rendered",
         meaning: "Helm has the chart and the values, but rendering fails.",
         origin: "A required value is not set, a template is wrong, or the chart refuses this Kubernetes version.",
-        neighbours: "Values that break the schema of the chart are ValuesInvalid. Objects that the API server \
+        similar: "Values that break the schema of the chart are ValuesInvalid. Objects that the API server \
                      refuses are ObjectInvalid.",
         commands: [
             "flux-operator -n apps debug hr podinfo --values",
@@ -625,7 +625,7 @@ texts! { CAUSES, Reason, [],
         title: "Values of a Helm release come from an object that does not exist",
         meaning: "`spec.valuesFrom` names a ConfigMap, Secret or key that does not exist.",
         origin: "A typing mistake, another namespace, or an object that a later Kustomization creates.",
-        neighbours: "Values that exist but do not fit the chart are ValuesInvalid.",
+        similar: "Values that exist but do not fit the chart are ValuesInvalid.",
         commands: [
             "flux-operator -n apps debug hr podinfo --values",
             "flux-operator -n apps reconcile helmrelease podinfo",
@@ -635,7 +635,7 @@ texts! { CAUSES, Reason, [],
         title: "The values do not fit the chart",
         meaning: "The values cannot be read, or they break the schema of the chart.",
         origin: "A value of the wrong type, a field that the schema does not allow, or invalid YAML in `valuesFrom`.",
-        neighbours: "Errors in templates are ChartFailed.",
+        similar: "Errors in templates are ChartFailed.",
         commands: [
             "flux-operator -n apps debug hr podinfo --values -o wide",
             "flux-operator -n apps reconcile helmrelease podinfo",
@@ -646,7 +646,7 @@ texts! { CAUSES, Reason, [],
         meaning: "Helm's record says that an install or upgrade is pending, or that no version was ever deployed.",
         origin: "helm-controller was stopped during the action, or a `helm` command on the same release was \
                  interrupted.",
-        neighbours: "A release with the same name and another owner is HelmOwnership.",
+        similar: "A release with the same name and another owner is HelmOwnership.",
         commands: [
             "flux-operator -n apps debug hr podinfo --history",
             "flux-operator -n apps reconcile hr podinfo --reset",
@@ -656,7 +656,7 @@ texts! { CAUSES, Reason, [],
         title: "Something else owns the release or one of its objects",
         meaning: "An object of the chart exists without Helm's ownership metadata, or with that of another release.",
         origin: "It was created by hand or by another tool, or two releases contain it.",
-        neighbours: "Two field managers that apply the same field are FieldConflict.",
+        similar: "Two field managers that apply the same field are FieldConflict.",
         commands: [
             "flux-operator -n apps trace deployment podinfo",
             "flux-operator -n apps debug hr podinfo --history",
@@ -666,7 +666,7 @@ texts! { CAUSES, Reason, [],
         title: "A hook of the chart fails",
         meaning: "Helm ran a Job or Pod before or after the action, and it failed.",
         origin: "See the pod of the hook. While the pod exists, `why` explains it too.",
-        neighbours: "A failed test of the chart is HelmTestFailed.",
+        similar: "A failed test of the chart is HelmTestFailed.",
         commands: [
             "kubectl -n apps get jobs,pods",
             "flux-operator -n apps logs hr/podinfo",
@@ -676,7 +676,7 @@ texts! { CAUSES, Reason, [],
         title: "A test of the chart fails",
         meaning: "The release was installed, and `helm test` failed.",
         origin: "The application does not answer as the test expects.",
-        neighbours: "A hook that fails during an install or upgrade is HelmHookFailed.",
+        similar: "A hook that fails during an install or upgrade is HelmHookFailed.",
         commands: [
             "kubectl -n apps get pods",
             "flux-operator -n apps debug hr podinfo --status",
@@ -686,7 +686,7 @@ texts! { CAUSES, Reason, [],
         title: "The action of Helm failed",
         meaning: "An install, upgrade, rollback or uninstall failed with a message that no other cause explains.",
         origin: "See the message of the condition, which is shown as evidence.",
-        neighbours: "Known messages have their own causes: ChartFailed, ValuesInvalid, HelmLocked, \
+        similar: "Known messages have their own causes: ChartFailed, ValuesInvalid, HelmLocked, \
                      HealthCheckFailed.",
         commands: [
             "flux-operator -n apps debug hr podinfo --history",
@@ -698,7 +698,7 @@ texts! { CAUSES, Reason, [],
         meaning: "`spec.postBuild` of the Kustomization refers to a missing object, or a variable has no value.",
         origin: "A missing ConfigMap or Secret, a misspelled variable, or text such as `${x}` that was not meant as \
                  a variable.",
-        neighbours: "Manifests that cannot be built are KustomizationFailed.",
+        similar: "Manifests that cannot be built are KustomizationFailed.",
         commands: [
             "flux-operator -n apps debug ks podinfo --vars",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -708,7 +708,7 @@ texts! { CAUSES, Reason, [],
         title: "A file cannot be decrypted",
         meaning: "SOPS has no key for a file, or the Secret with the keys does not exist.",
         origin: "A file was encrypted for another key, or the key was not added to the cluster.",
-        neighbours: "Other missing Secrets are SecretMissing.",
+        similar: "Other missing Secrets are SecretMissing.",
         commands: [
             "flux-operator -n apps create secret sops sops-keys --age-key-file ./age.agekey",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -718,7 +718,7 @@ texts! { CAUSES, Reason, [],
         title: "A dependency or source does not exist",
         meaning: "`dependsOn` or `sourceRef` names an object that is not in the cluster.",
         origin: "A typing mistake, another namespace, or an object that was deleted or not created yet.",
-        neighbours: "An object that exists but fails is DependencyNotReady.",
+        similar: "An object that exists but fails is DependencyNotReady.",
         commands: [
             "flux-operator get all -A",
             "kubectl -n apps edit kustomization podinfo",
@@ -728,7 +728,7 @@ texts! { CAUSES, Reason, [],
         title: "Dependencies wait for each other in a circle",
         meaning: "Following `dependsOn` leads back to the object, so each object waits for the others.",
         origin: "Two changes that were made independently.",
-        neighbours: "A single dependency that fails is DependencyNotReady.",
+        similar: "A single dependency that fails is DependencyNotReady.",
         commands: [
             "kubectl -n apps edit kustomization podinfo",
         ],
@@ -737,7 +737,7 @@ texts! { CAUSES, Reason, [],
         title: "The API server does not know a kind",
         meaning: "An object has a kind that no installed CRD serves.",
         origin: "The CRD comes from another Kustomization or chart that was not applied first.",
-        neighbours: "A kind that is served only at other versions is DefinitionVersionUnserved.",
+        similar: "A kind that is served only at other versions is DefinitionVersionUnserved.",
         commands: [
             "kubectl get crds",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -747,7 +747,7 @@ texts! { CAUSES, Reason, [],
         title: "The API server does not serve a kind at this version",
         meaning: "The CRD is installed, but does not serve the version that the manifest uses.",
         origin: "Manifests that use an old API version after an upgrade, or a new one before it.",
-        neighbours: "A kind that the API server does not know at all is DefinitionMissing.",
+        similar: "A kind that the API server does not know at all is DefinitionMissing.",
         commands: [
             "flux-operator migrate -f ./clusters --dry-run",
             "flux-operator check -f ./clusters",
@@ -757,7 +757,7 @@ texts! { CAUSES, Reason, [],
         title: "The namespace of an object does not exist",
         meaning: "An object cannot be applied because its namespace does not exist.",
         origin: "The namespace is created by another Kustomization, or it was deleted.",
-        neighbours: "A namespace that is being deleted is NamespaceTerminating.",
+        similar: "A namespace that is being deleted is NamespaceTerminating.",
         commands: [
             "kubectl create namespace apps",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -767,7 +767,7 @@ texts! { CAUSES, Reason, [],
         title: "The namespace is being deleted",
         meaning: "The API server accepts no new objects in a namespace that is being deleted.",
         origin: "The namespace was deleted. The finalizer of an object in it may block the deletion.",
-        neighbours: "The object that blocks the deletion has the cause StuckFinalizer.",
+        similar: "The object that blocks the deletion has the cause StuckFinalizer.",
         commands: [
             "kubectl get namespace apps -o jsonpath='{.status.conditions}'",
             "flux-operator what-changed --since 2h",
@@ -777,7 +777,7 @@ texts! { CAUSES, Reason, [],
         title: "The ServiceAccount of the pods does not exist",
         meaning: "Pods cannot be created because their ServiceAccount does not exist.",
         origin: "It was deleted, or it comes from another Kustomization.",
-        neighbours: "A ServiceAccount without the required permissions is Forbidden.",
+        similar: "A ServiceAccount without the required permissions is Forbidden.",
         commands: [
             "kubectl -n apps get serviceaccounts",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -787,7 +787,7 @@ texts! { CAUSES, Reason, [],
         title: "A ConfigMap that the pod needs does not exist",
         meaning: "A container refers to a ConfigMap that is not in its namespace.",
         origin: "A typing mistake, a generated name that changed, or an object that was deleted.",
-        neighbours: "A missing key in a ConfigMap is ContainerConfigError. A missing Secret is SecretMissing.",
+        similar: "A missing key in a ConfigMap is ContainerConfigError. A missing Secret is SecretMissing.",
         commands: [
             "kubectl -n apps get configmaps",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -798,7 +798,7 @@ texts! { CAUSES, Reason, [],
         meaning: "Kubernetes does not allow changes to this field. The object would have to be deleted and created \
                   again.",
         origin: "A changed selector of a Deployment, a changed Job template, or a changed storage class of a claim.",
-        neighbours: "Values that are invalid even in a new object are ObjectInvalid.",
+        similar: "Values that are invalid even in a new object are ObjectInvalid.",
         commands: [
             "flux-operator -n apps impact kustomization/podinfo",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -809,7 +809,7 @@ texts! { CAUSES, Reason, [],
         meaning: "The API server or etcd refused an object because of its size, or its annotations are larger than \
                   256 KiB.",
         origin: "Large files in a ConfigMap, or `kubectl apply`, which stores the object in an annotation.",
-        neighbours: "A full database is StorageFull.",
+        similar: "A full database is StorageFull.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
         ],
@@ -818,7 +818,7 @@ texts! { CAUSES, Reason, [],
         title: "Another field manager owns a field",
         meaning: "Server-side apply refused a change because another manager owns the field.",
         origin: "An autoscaler, another operator, or a person changed the field.",
-        neighbours: "An object that belongs to another Helm release is HelmOwnership.",
+        similar: "An object that belongs to another Helm release is HelmOwnership.",
         commands: [
             "flux-operator what-changed --since 2h",
             "kubectl -n apps get deployment podinfo -o yaml --show-managed-fields",
@@ -828,7 +828,7 @@ texts! { CAUSES, Reason, [],
         title: "A LimitRange refuses the pod",
         meaning: "A LimitRange of the namespace allows only smaller or larger values.",
         origin: "Requests or limits of a container that are outside the range.",
-        neighbours: "A quota of the whole namespace is QuotaExceeded.",
+        similar: "A quota of the whole namespace is QuotaExceeded.",
         commands: [
             "kubectl -n apps describe limitrange",
         ],
@@ -837,7 +837,7 @@ texts! { CAUSES, Reason, [],
         title: "Requests to the API server are limited",
         meaning: "The API server answers `too many requests`, or the controller has reached its own request limit.",
         origin: "Many objects with short intervals, or another client that overloads the API server.",
-        neighbours: "A controller at its CPU limit is ControllerThrottled. A registry that limits requests is \
+        similar: "A controller at its CPU limit is ControllerThrottled. A registry that limits requests is \
                      RateLimited.",
         commands: [
             "flux-operator stats",
@@ -846,9 +846,9 @@ texts! { CAUSES, Reason, [],
     }
     PruneFailed {
         title: "An object that left the source cannot be deleted",
-        meaning: "Flux tried to delete an object that is no longer in the source, and the API server refused.",
+        meaning: "The source lacks an object that Flux applied earlier, and the API server refuses Flux's request to delete it.",
         origin: "A missing permission, a webhook, or a finalizer.",
-        neighbours: "A deletion that was accepted but does not finish is StuckFinalizer.",
+        similar: "A deletion that was accepted but does not finish is StuckFinalizer.",
         commands: [
             "flux-operator -n apps events kustomization/podinfo",
             "flux-operator -n apps reconcile kustomization podinfo",
@@ -858,7 +858,7 @@ texts! { CAUSES, Reason, [],
         title: "What was applied does not become healthy",
         meaning: "Everything was applied, but an object did not become ready in time.",
         origin: "See the objects below it. `why` continues with the pod that explains the failure, if there is one.",
-        neighbours: "If a rollout has a more specific cause, that cause is reported: CrashLoop, ImagePullFailed, \
+        similar: "If a rollout has a more specific cause, that cause is reported: CrashLoop, ImagePullFailed, \
                      Unschedulable.",
         commands: [
             "flux-operator -n apps tree kustomization podinfo",
@@ -869,7 +869,7 @@ texts! { CAUSES, Reason, [],
         title: "No tag of the image fits the policy",
         meaning: "The ImageRepository was scanned, and none of its tags fits the ImagePolicy.",
         origin: "A filter that matches nothing, or a range without a version.",
-        neighbours: "A repository that was not scanned yet is DependencyNotReady.",
+        similar: "A repository that was not scanned yet is DependencyNotReady.",
         commands: [
             "kubectl -n apps get imagepolicy",
             "flux-operator -n apps reconcile imagerepository podinfo",
@@ -879,7 +879,7 @@ texts! { CAUSES, Reason, [],
         title: "The Git server refuses a push",
         meaning: "image-automation-controller made a commit, and the server refused it.",
         origin: "A protected branch, a read-only token, or a branch that has new commits.",
-        neighbours: "Credentials that are refused altogether are CredentialsRejected.",
+        similar: "Credentials that are refused altogether are CredentialsRejected.",
         commands: [
             "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
             "flux-operator -n apps reconcile imageupdateautomation podinfo",
@@ -889,7 +889,7 @@ texts! { CAUSES, Reason, [],
         title: "A controller of Flux is not installed",
         meaning: "Objects of this kind need a controller that is not in the cluster.",
         origin: "The component is not in `spec.components`, or its Deployment was deleted.",
-        neighbours: "A controller that is scaled to zero is ControllerStopped. A controller whose pods fail is \
+        similar: "A controller that is scaled to zero is ControllerStopped. A controller whose pods fail is \
                      ControllerNotReady or has the cause of its pod.",
         commands: [
             "flux-operator get components",
@@ -901,7 +901,7 @@ texts! { CAUSES, Reason, [],
         title: "A controller of Flux is scaled to zero",
         meaning: "The Deployment of the controller exists but has no replicas.",
         origin: "It was scaled down, for example during an incident.",
-        neighbours: "A Deployment that does not exist is ControllerMissing.",
+        similar: "A Deployment that does not exist is ControllerMissing.",
         commands: [
             "flux-operator what-changed --since 24h",
             "kubectl -n flux-system scale deployment kustomize-controller --replicas 1",
@@ -911,7 +911,7 @@ texts! { CAUSES, Reason, [],
         title: "No pod of a controller is ready",
         meaning: "The Deployment of the controller has pods, but none of them is ready.",
         origin: "The pods are starting, or they fail for a reason that cannot be determined.",
-        neighbours: "If a pod explains the failure, the pod's cause is reported instead: CrashLoop, OutOfMemory, \
+        similar: "If a pod explains the failure, the pod's cause is reported instead: CrashLoop, OutOfMemory, \
                      ImagePullFailed.",
         commands: [
             "flux-operator get components",
@@ -922,7 +922,7 @@ texts! { CAUSES, Reason, [],
         title: "A controller of Flux uses all the CPU that it may use",
         meaning: "The measured CPU of the controller's pod is at its limit, so its queue grows.",
         origin: "More objects than the installation is sized for.",
-        neighbours: "Limits on requests to the API server are Throttled.",
+        similar: "Limits on requests to the API server are Throttled.",
         commands: [
             "kubectl -n flux-system top pod",
             "flux-operator explain instance.spec.cluster.size",
@@ -932,7 +932,7 @@ texts! { CAUSES, Reason, [],
         title: "No controller selects the object",
         meaning: "Controllers are running, but none of them watches objects with these labels or in this namespace.",
         origin: "A label of a shard that does not exist, or controllers that watch only their own namespace.",
-        neighbours: "A controller that is not installed is ControllerMissing.",
+        similar: "A controller that is not installed is ControllerMissing.",
         commands: [
             "flux-operator explain instance.spec.sharding",
             "kubectl -n apps get kustomization podinfo --show-labels",
@@ -942,7 +942,7 @@ texts! { CAUSES, Reason, [],
         title: "The node evicted the pod",
         meaning: "The node was short of memory, disk or process IDs, and removed the pod.",
         origin: "Pods without requests on a full node, or logs and volumes that fill its disk.",
-        neighbours: "A container over its own limit is OutOfMemory.",
+        similar: "A container over its own limit is OutOfMemory.",
         commands: [
             "kubectl get nodes",
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
@@ -952,7 +952,7 @@ texts! { CAUSES, Reason, [],
         title: "The node of the pod is not ready",
         meaning: "The pod was placed on a node that no longer reports to the API server.",
         origin: "The machine or its network is down, or its kubelet is stopped.",
-        neighbours: "A pod without a node is Unschedulable.",
+        similar: "A pod without a node is Unschedulable.",
         commands: [
             "kubectl get nodes",
             "kubectl describe node worker-1",
@@ -962,7 +962,7 @@ texts! { CAUSES, Reason, [],
         title: "A Job failed",
         meaning: "The Job used up its retries, exceeded its deadline, or was ended by its pod failure policy.",
         origin: "Its container exits with an error. The container's last log line is shown as evidence.",
-        neighbours: "If Helm runs the Job as a hook and its pods are gone, the cause is HelmHookFailed.",
+        similar: "If Helm runs the Job as a hook and its pods are gone, the cause is HelmHookFailed.",
         commands: [
             "kubectl -n apps logs job/migrate",
             "kubectl -n apps describe job migrate",
@@ -972,7 +972,7 @@ texts! { CAUSES, Reason, [],
         title: "A volume cannot be attached or mounted",
         meaning: "The claim is bound, but the node cannot attach or mount its volume.",
         origin: "The volume is still in use on another node, or the storage driver fails.",
-        neighbours: "A claim without a volume is ClaimPending.",
+        similar: "A claim without a volume is ClaimPending.",
         commands: [
             "kubectl get volumeattachments",
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
@@ -983,7 +983,7 @@ texts! { CAUSES, Reason, [],
         meaning: "A Service of type LoadBalancer or an Ingress waits for an address.",
         origin: "The cluster has no controller for load balancers, or the cloud provider refuses to assign an \
                  address.",
-        neighbours: "Failing pods behind it have their own causes.",
+        similar: "Failing pods behind it have their own causes.",
         commands: [
             "kubectl -n apps describe service podinfo",
         ],
@@ -992,7 +992,7 @@ texts! { CAUSES, Reason, [],
         title: "A rollout is paused",
         meaning: "The Deployment has `spec.paused: true`, so no new pods are created.",
         origin: "`kubectl rollout pause`, or a tool for staged rollouts.",
-        neighbours: "A rollout that timed out is RolloutFailed.",
+        similar: "A rollout that timed out is RolloutFailed.",
         commands: [
             "kubectl -n apps rollout resume deployment/podinfo",
         ],
@@ -1001,7 +1001,7 @@ texts! { CAUSES, Reason, [],
         title: "A rollout did not end in time",
         meaning: "The Deployment made no progress within `progressDeadlineSeconds`.",
         origin: "New pods do not become ready and no pod explains why.",
-        neighbours: "If a pod explains the failure, the pod's cause is reported instead.",
+        similar: "If a pod explains the failure, the pod's cause is reported instead.",
         commands: [
             "kubectl -n apps rollout status deployment/podinfo",
             "flux-operator -n apps why deployment/podinfo",
@@ -1014,21 +1014,21 @@ texts! { REFUSALS, Exit, [Done],
         title: "The command failed for a reason without a category of its own (exit code 1)",
         meaning: "The operation did not succeed. The message says what failed, and `causes` say why.",
         origin: "A conflict with another change, a file that cannot be read, or a check that failed.",
-        neighbours: "Wrong flags are Usage. An object that reports failure is Unhealthy.",
+        similar: "Wrong flags are Usage. An object that reports failure is Unhealthy.",
         commands: ["flux-operator why", "flux-operator status"],
     }
     Differences {
         title: "The comparison found differences (exit code 1)",
         meaning: "`plan` found changes that an apply would make. Nothing was changed.",
         origin: "A changed file, a newer version in the range, or drift in the cluster.",
-        neighbours: "A comparison that fails exits with another code.",
+        similar: "A comparison that fails exits with another code.",
         commands: ["flux-operator plan instance -f flux.yaml --diff", "flux-operator apply instance -f flux.yaml"],
     }
     Usage {
         title: "The command line cannot be understood (exit code 2)",
         meaning: "A flag, argument or file is wrong, so nothing was attempted.",
         origin: "A misspelled flag, a missing argument, a file that does not exist, or a manifest that breaks a rule.",
-        neighbours: "A valid name that does not exist in the cluster is NotFound.",
+        similar: "A valid name that does not exist in the cluster is NotFound.",
         commands: ["flux-operator help", "flux-operator explain instance.spec"],
     }
     PartlyUnreachable {
@@ -1036,28 +1036,28 @@ texts! { REFUSALS, Exit, [Done],
         meaning: "A command over several contexts got no answer from at least one cluster. It succeeded on all \
                   others.",
         origin: "A cluster that is stopped, a network that is not connected, or an expired credential.",
-        neighbours: "No answer from any cluster is Unreachable.",
+        similar: "No answer from any cluster is Unreachable.",
         commands: ["flux-operator version --contexts '*'", "flux-operator status --context NAME"],
     }
     NotFound {
         title: "The object does not exist (exit code 3)",
         meaning: "The API server or the dump has no object of this kind and name in this namespace.",
         origin: "A misspelled name, another namespace, or another context than intended.",
-        neighbours: "A kind that the API server does not know is ApiMissing.",
+        similar: "A kind that the API server does not know is ApiMissing.",
         commands: ["flux-operator get all -A", "kubectl config current-context"],
     }
     ApiMissing {
         title: "The API or its CRD is not installed (exit code 4)",
         meaning: "The API server does not serve the kind that the command needs.",
         origin: "Flux or the operator is not installed in this cluster, or was removed from it.",
-        neighbours: "A missing object of a known kind is NotFound.",
+        similar: "A missing object of a known kind is NotFound.",
         commands: ["flux-operator check --pre", "flux-operator apply instance -f flux.yaml --in-process"],
     }
     Denied {
         title: "The server refuses the credentials or the right (exit code 5)",
         meaning: "The API server or the registry answered 401 or 403.",
         origin: "An expired login, a missing role, or a token for another registry.",
-        neighbours: "A permission that Flux itself lacks is the cause Forbidden.",
+        similar: "A permission that Flux itself lacks is the cause Forbidden.",
         commands: ["flux-operator rbac -- status", "kubectl auth whoami"],
     }
     Unreachable {
@@ -1066,7 +1066,7 @@ texts! { REFUSALS, Exit, [Done],
                   cluster.",
         origin: "A kubeconfig or context that is missing, a wrong address, DNS, a proxy, a VPN that is down, or an \
                  authority that is not trusted.",
-        neighbours: "A server that answers but refuses is Denied. A server that is too slow for `--timeout` is \
+        similar: "A server that answers but refuses is Denied. A server that is too slow for `--timeout` is \
                      Unhealthy.",
         commands: ["kubectl cluster-info", "flux-operator version"],
     }
@@ -1074,14 +1074,14 @@ texts! { REFUSALS, Exit, [Done],
         title: "The object reports failure, or the time ran out (exit code 7)",
         meaning: "The request was made, but the object did not become ready, or `why` or `status` found a failure.",
         origin: "See the cause: `why` names it.",
-        neighbours: "A request that the server refused is Denied or Failed.",
+        similar: "A request that the server refused is Denied or Failed.",
         commands: ["flux-operator why", "flux-operator status"],
     }
     Interrupted {
         title: "The command was interrupted (exit code 130)",
         meaning: "Ctrl-C or SIGTERM ended the command.",
         origin: "A person, or a CI system that cancelled the job.",
-        neighbours: "A `--timeout` that expired is Unhealthy.",
+        similar: "A `--timeout` that expired is Unhealthy.",
         commands: ["flux-operator status"],
     }
 }
@@ -1116,13 +1116,13 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_words_of_the_list() {
+    fn similar_causes_are_words_of_the_list() {
         let pattern = regex::Regex::new(r"\b(?:[A-Z][a-z]+){2,}\b").expect("a pattern");
         let other = ["ConfigMap", "ServiceAccount", "LimitRange", "ResourceQuota", "LoadBalancer", "HelmRelease"];
         let other =
             [&other[..], &["ValidatingAdmissionPolicy", "ImageRepository", "ImagePolicy", "StatefulSet"]].concat();
         for text in CAUSES.iter().chain(REFUSALS).chain(REASONS) {
-            for word in pattern.find_iter(text.neighbours).map(|found| found.as_str()) {
+            for word in pattern.find_iter(text.similar).map(|found| found.as_str()) {
                 assert!(find(word).is_some() || other.contains(&word), "{}: {word} cannot be explained", text.cause);
             }
         }

@@ -63,10 +63,10 @@ const fn text(
     title: &'static str,
     meaning: &'static str,
     origin: &'static str,
-    neighbours: &'static str,
+    similar: &'static str,
     commands: &'static [&'static str],
 ) -> CauseText {
-    CauseText { cause, title, meaning, origin, neighbours, commands }
+    CauseText { cause, title, meaning, origin, similar, commands }
 }
 
 /// Reasons that this program writes and that are not causes of `why`.

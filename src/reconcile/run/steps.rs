@@ -222,7 +222,7 @@ impl Run<'_> {
                 Err(Failure::Unhealthy { timed_out: true, objects: removed.remaining })
             } else if !removed.held.is_empty() {
                 let held = removed.held.into_iter().map(|held| {
-                    let holders = format!("its CRD is no longer needed, but {} holds it", held.finalizers.join(", "));
+                    let holders = format!("Flux stopped using its CRD, but {} holds it", held.finalizers.join(", "));
                     UnhealthyObject::new(held.object.to_string(), Status::Terminating, holders)
                 });
                 Err(Failure::Unhealthy { timed_out: false, objects: held.collect() })
