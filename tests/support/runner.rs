@@ -14,7 +14,9 @@ use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use flux_operator::api::well_known::PART_OF_LABEL;
 use futures::FutureExt;
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -115,7 +117,8 @@ struct Environment {
 }
 
 impl Environment {
-    /// Removes the instances that earlier tests left; what they installed has no owner then.
+    /// Removes the instances that earlier tests left, and their controllers, which `why` would read as well. The other
+    /// objects that they installed have no owner then.
     async fn remove_instances(&self) -> super::Fallible<()> {
         let instances = ApiResource::from_gvk(&GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", "FluxInstance"));
         let client = self.control_plane.client();
@@ -133,6 +136,11 @@ impl Environment {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 deleted => _ = deleted?,
             }
+        }
+        let of_flux = ListParams::default().labels(&format!("{PART_OF_LABEL}=flux"));
+        for controller in Api::<Deployment>::all(client.clone()).list(&of_flux).await? {
+            let api = Api::<Deployment>::namespaced(client.clone(), &controller.namespace().unwrap_or_default());
+            api.delete(&controller.name_any(), &DeleteParams::background()).await?;
         }
         Ok(())
     }
