@@ -96,8 +96,8 @@ async fn select(shell: &Shell) -> Result<FleetRun, CliError> {
     };
     let Some(inventory) = &flags.clusters_from else {
         if flags.cluster_selector.is_some() {
-            return Err(CliError::usage("--cluster-selector chooses among ClusterProfiles, and none are read")
-                .hint("name their cluster with --clusters-from CONTEXT"));
+            return Err(CliError::usage("--cluster-selector filters ClusterProfiles, so it needs --clusters-from")
+                .hint("name the context with the ClusterProfiles: --clusters-from CONTEXT"));
         }
         let words = selection::with_files(&flags.contexts)?;
         let groups: BTreeMap<String, Vec<String>> = shell

@@ -197,7 +197,7 @@ impl Shell {
             Ok(()) => Ok(io::stdin()),
             Err(what) => Err(CliError::usage("standard input can be read once only")
                 .cause(format!(
-                    "{} comes from it, and so would {what}",
+                    "it is already used for {}, so it cannot be used for {what}",
                     self.stdin_for.get().copied().unwrap_or_default()
                 ))
                 .hint("give one of them as a file")),

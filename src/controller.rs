@@ -49,7 +49,7 @@ use telemetry::ControllerKind;
 pub use telemetry::{StateDump, Telemetry};
 
 /// Limit for a stopped run to write its status before it is dropped.
-const LAST_WORDS: Duration = Duration::from_secs(8);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(8);
 /// Pause before the next attempt to take the lease after the API server refused.
 const ELECTION_PAUSE: Duration = Duration::from_secs(2);
 
@@ -117,7 +117,7 @@ impl ControllerOptions {
 /// The reason why an operator ended without a stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// An operator that loses the lease starts over as a follower; without a lease it cannot lose one.
+    /// A loop of the operator ended. Losing the lease is not an error, because the operator then waits for it again.
     #[error("{what} ended unexpectedly")]
     Ended { what: &'static str },
 }
@@ -137,7 +137,7 @@ struct Channels {
     /// Signals that the report is out of date.
     report: Arc<Notify>,
     /// The current instance.
-    looked: watch::Sender<drift::CurrentInstance>,
+    instance: watch::Sender<drift::CurrentInstance>,
 }
 
 /// A run of an object that has not changed.
@@ -224,7 +224,7 @@ async fn lead(
     let cluster = lease.map_or_else(|| cluster.clone(), |lease| cluster.under(lease));
     let (run, requests) = mpsc::channel(16);
     let channels =
-        Channels { run, report: Arc::default(), looked: watch::Sender::new(drift::CurrentInstance::default()) };
+        Channels { run, report: Arc::default(), instance: watch::Sender::new(drift::CurrentInstance::default()) };
     // Dropping the set stops all parts at once: after a lost lease no work may continue.
     let mut parts = JoinSet::new();
     let (on, with, by, end) = (cluster.clone(), shared.clone(), channels.clone(), stop.clone());

@@ -4,7 +4,7 @@
 //! bootstrap                        from an installation of the flux command to an instance
 //! operator                         the operator in a cluster: install, check and uninstall it
 //! controller                       the operator: reconcile as a service
-//! request, reconcile, inspect      ask a controller; do its work here; look at what there is
+//! request, reconcile, inspect      request work from a controller; do that work in-process; show the state
 //! fetch                            a distribution from a registry, a folder, a file
 //! cluster, oci                     the only room with a Kubernetes client; registries
 //! build                            instance + distribution -> objects
@@ -12,9 +12,9 @@
 //! api                              FluxInstance, its rules and names
 //! k8s, format                      facts about Kubernetes; YAML, version ranges, durations
 //! ```
-//! A room uses lower floors only; below `cluster` nothing knows a network or a clock. An installation is built, planned and carried out by
-//! [`reconcile::run()`]; a preview stops after the plan. The binary in `cmd/` is a terminal in front of it. More, and where
-//! to add what, is in `docs/architecture.md`.
+//! Each room uses only rooms on lower lines; those below `cluster` and `oci` use neither a network nor a clock.
+//! An installation is built, planned and carried out by [`reconcile::run()`]; a preview stops after the plan. The
+//! binary in `cmd/` is its command line. `docs/architecture.md` has the details, and says where to add code.
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]
 

@@ -17,7 +17,7 @@
 //! input_provider                 one run of a ResourceSetInputProvider
 //! resource_set                   the same for a ResourceSet: inputs and templates in place of a distribution
 //! ```
-//! Nothing here knows terminals: progress is reported as values, [`interrupt`] ends a run, and the result is an
+//! It does not use a terminal: progress is reported as values, [`interrupt`] ends a run, and the result is an
 //! [`Outcome`]. A run may be cut off at any write. The inventory in the status names every object before it is created,
 //! so the next run always knows which objects are ours.
 

@@ -195,7 +195,7 @@ impl<'a> OperatorObject<'a> {
         let object = OperatorObject::read(words, verb)?;
         match object {
             OperatorObject::Instance(Some(name)) | OperatorObject::ResourceSet(Some(name)) => Err(CliError::usage(
-                format!("`{name}` is a name, and the file of -f says which object it is"),
+                format!("`{name}` cannot be used with -f: the file contains the name of the object"),
             )
             .hint(format!("leave it out: flux-operator {verb} -f FILE, or flux-operator {verb} resourceset -f FILE"))),
             _ => Ok(object),

@@ -608,7 +608,7 @@ fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: 
     }
     if last.condition.is_none() && last.trouble.is_none() && target.kind.group == well_known::GROUP {
         error = error.hint(format!(
-            "no operator seems to look at it; run the reconciliation here with `{}`",
+            "no operator seems to reconcile it; run the reconciliation here with `{}`",
             session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace)
         ));
     }

@@ -33,7 +33,7 @@ pub fn impact_text(impact: &Impact, all: bool) -> String {
     }
     if !impact.dependents.is_empty() {
         let objects: Vec<&ObjectId> = impact.dependents.iter().collect();
-        lines.push(format!("waiting for it, or taking content from it: {}", counted(&objects)));
+        lines.push(format!("objects that depend on it or use its content: {}", counted(&objects)));
     }
     lines.iter().map(|line| format!("{}\n", on_one_line(line))).collect()
 }
@@ -77,7 +77,7 @@ mod tests {
         };
         let expected = "6 objects go\n  PersistentVolumeClaim/apps/data: its data is deleted\n  \
             5 ConfigMap: ConfigMap/apps/c0, ConfigMap/apps/c1, ConfigMap/apps/c2 and 2 more\n1 object stays:\n  \
-            Secret/apps/s: prune is disabled\nwaiting for it, or taking content from it: 1 Kustomization: Kustomization/apps/next\n";
+            Secret/apps/s: prune is disabled\nobjects that depend on it or use its content: 1 Kustomization: Kustomization/apps/next\n";
         assert_eq!(impact_text(&impact, false), expected);
         assert_eq!(impact_text(&impact, true).matches("ConfigMap/apps/c").count(), 5);
     }

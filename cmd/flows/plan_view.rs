@@ -28,7 +28,7 @@ const MASK: &str = "***";
 const VALUE_WIDTH: usize = 40;
 /// Limit for the fields of one object; `-o wide` and `--diff` show all.
 const FIELDS_SHOWN: usize = 5;
-const SUSPENDED: &str = "Suspended: nothing of this happens before the instance is resumed";
+const SUSPENDED: &str = "Suspended: nothing is applied until the instance is resumed";
 /// The fields of a Secret with secret values.
 const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 
@@ -496,7 +496,7 @@ mod tests {
             \x20 unchanged 1 object\n\n\
             Plan: 1 to create, 1 to configure, 1 unchanged\n";
         assert_eq!(screen(&plan(false), &style(None, false)), expected);
-        assert!(screen(&plan(true), &style(Some(80), false)).contains("Suspended: nothing of this happens before"));
+        assert!(screen(&plan(true), &style(Some(80), false)).contains("Suspended: nothing is applied until"));
         let narrow = screen(&plan(false), &style(Some(40), false));
         assert!(narrow.lines().all(|line| line.width() <= 40), "{narrow}");
     }

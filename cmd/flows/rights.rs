@@ -129,8 +129,8 @@ pub const FINDS_USERS: &[Right] = &[
 ];
 /// Rights to explain why an awaited object does not change.
 pub const EXPLAINS_SILENCE: &[Right] = &[
-    when("nothing moves for a while", "list", "deployments"),
-    when("nothing moves for a while", "list watch", "events"),
+    when("the object does not change for a while", "list", "deployments"),
+    when("the object does not change for a while", "list watch", "events"),
 ];
 
 /// Adds a condition to the rows that have none.
@@ -308,7 +308,7 @@ impl Rights {
             let Some(kind) = kinds::resource_type_of(&id.group, &id.kind) else { continue };
             // Other programs use namespaces and definitions too.
             let is_shared = ["Namespace", "CustomResourceDefinition"].contains(&id.kind.as_str());
-            let rows = if is_shared { under("the object is not as it has to be", rows) } else { rows.to_vec() };
+            let rows = if is_shared { under("the object is not in the desired state", rows) } else { rows.to_vec() };
             self.of_kind(&kind, id.namespace(), &[&id.name], &rows);
         }
     }
@@ -335,7 +335,7 @@ impl Rights {
                 verb: verb.to_owned(),
                 name: Some(name.to_owned()),
             };
-            self.insert(right, Some("the operator gets more rights than one has"));
+            self.insert(right, Some("the operator gets rights that the user does not have"));
         }
     }
 

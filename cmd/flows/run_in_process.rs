@@ -746,7 +746,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         }
         ReconcileError::SecondInstance { instance, other } => {
             let failure = failed().hint(format!(
-                "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
+                "change {other} instead, or uninstall it first: one Flux installation reconciles all namespaces"
             ));
             match other.namespace() {
                 Some(namespace) if instance.name == other.name => {
@@ -845,9 +845,7 @@ impl Listener {
         let seen = lock(&self.state);
         let done = match seen.changed.len() {
             0 if seen.stored => "the instance was written, no other change is known".to_owned(),
-            0 if has_written => {
-                "no object was changed that is known of, but what was sent may have been carried out".to_owned()
-            }
+            0 if has_written => "no change is known, but requests that were sent may have been carried out".to_owned(),
             0 => "nothing was changed".to_owned(),
             1 => "1 object was changed".to_owned(),
             changed => format!("{changed} objects were changed"),

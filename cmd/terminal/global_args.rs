@@ -87,8 +87,8 @@ pub struct GlobalArgs {
     /// Do not verify the server's certificate
     #[arg(long, global = true, alias = "kube-insecure-skip-tls-verify", help_heading = CLUSTER, hide_short_help = true)]
     pub insecure_skip_tls_verify: bool,
-    /// Longest wait for one API call, as 10s, 1m or seconds; the first run of a
-    /// credential plugin may ask a person, and has --timeout
+    /// Longest wait for one API call, as 10s, 1m or seconds; a credential plugin
+    /// may prompt on its first run, so --timeout limits that run instead
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", help_heading = CLUSTER, hide_short_help = true)]
     pub request_timeout: DurationArg,
     /// Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it

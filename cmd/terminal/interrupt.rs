@@ -52,7 +52,7 @@ impl Interruption {
     pub fn writes(&self) {
         self.has_written.store(true, Ordering::Relaxed);
         self.note().get_or_insert_with(|| Note {
-            goes_on: "what was sent may have been carried out".to_owned(),
+            goes_on: "requests that were sent may have been carried out".to_owned(),
             resume: None,
         });
     }

@@ -216,10 +216,11 @@ impl TypedLine {
         let is_flag = |word: &String| word == "--contexts" || word.starts_with("--contexts=");
         let flag = before.iter().rposition(is_flag)?;
         // Only the words between the flag and this one may be further contexts.
-        before.get(flag + 1..)?.iter().all(|word| !word.starts_with('-')).then(|| {
-            "several contexts are one word with commas between, and patterns have quotes: --contexts 'prod-*,stage'"
-                .to_owned()
-        })
+        before
+            .get(flag + 1..)?
+            .iter()
+            .all(|word| !word.starts_with('-'))
+            .then(|| "separate contexts with commas, and quote patterns: --contexts 'prod-*,stage'".to_owned())
     }
 
     /// Suggests the flag for a value without one, as in `bundle out.tar.gz` or `distribution images 2.9.4`.

@@ -91,7 +91,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
                 verb: (*verb).to_owned(),
                 name: None,
             };
-            (right, "it is asked whether one has it")
+            (right, "the check only verifies that the user has the right")
         }));
         return;
     }

@@ -146,10 +146,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let what = if args.values { "values" } else { "variables" };
         let resolve = if args.values { values } else { variables };
         let reported = resolve(&object, &found, args.reveal).map_err(|e| {
-            CliError::failed(format!("cannot tell the {what} of {}/{name}", kind.kind.to_lowercase())).caused_by(&e)
+            CliError::failed(format!("cannot determine the {what} of {}/{name}", kind.kind.to_lowercase()))
+                .caused_by(&e)
         })?;
         for unknown in &reported.unknown {
-            shell.warn(&format!("not shown: what comes from {unknown}: the dump does not contain its values"));
+            shell.warn(&format!("not shown: values from {unknown}, because the dump does not contain them"));
         }
         let shown = match structured_without_names(&reported, &args.view.output)? {
             Some(text) => text,

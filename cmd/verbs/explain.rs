@@ -34,8 +34,8 @@ const WIDTH: usize = 80;
 ///
 /// Knows FluxInstance, the kinds of the newest Flux inside this program, and every
 /// cause that `why` names: its meaning, its origin, its similar causes, and the
-/// commands that mend it. `causes` lists the causes, `refusals` the categories of
-/// errors. Lists and maps need no step of their own in the path of a field.
+/// commands that fix it. `causes` lists the causes, `refusals` the categories of
+/// errors. In the path of a field, leave out list indexes and map keys.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What a FluxInstance consists of\n  \

@@ -106,7 +106,7 @@ async fn prepare(
             .cause(why)
             .object(target.reference());
         match known.is_empty() {
-            true => error.hint("revisions are kept from the first run of this program that makes them ready"),
+            true => error.hint("revisions are kept only once a run of this program has made them ready"),
             false => error.hint(format!("these revisions are kept: {}", known.join(", "))),
         }
     })?;

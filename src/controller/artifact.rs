@@ -19,7 +19,7 @@ use crate::reconcile::announce::Announcer;
 use crate::reconcile::artifact_digest;
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels) {
-    let mut looks = channels.looked.subscribe();
+    let mut looks = channels.instance.subscribe();
     let delays = shared.options.retry;
     let fresh = || Backoff::new(delays.shortest, delays.longest);
     let mut retries = fresh();

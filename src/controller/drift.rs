@@ -66,7 +66,7 @@ struct ObservedChanges {
     /// Whether every kind of the inventory is followed and its watch has started.
     follows_all: bool,
     last_change: Option<Instant>,
-    looked: Option<Instant>,
+    last_full_run: Option<Instant>,
 }
 
 impl QuietPeriod {
@@ -77,7 +77,7 @@ impl QuietPeriod {
     pub(super) fn is_quiet(&self) -> bool {
         let observed = self.observed();
         observed.follows_all
-            && observed.looked.is_some_and(|looked| observed.last_change.is_none_or(|last| last < looked))
+            && observed.last_full_run.is_some_and(|run| observed.last_change.is_none_or(|change| change < run))
     }
 
     /// Records whether every kind of the inventory is followed.
@@ -91,8 +91,8 @@ impl QuietPeriod {
     }
 
     /// Records a full run that began at this moment.
-    pub(super) fn looked(&self, begun: Instant) {
-        self.observed().looked = Some(begun);
+    pub(super) fn record_full_run(&self, begun: Instant) {
+        self.observed().last_full_run = Some(begun);
     }
 }
 
@@ -102,7 +102,7 @@ type DriftScope = (ResourceType, Option<String>);
 pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels) {
     // Nothing is followed yet. After a restart because of a panic, the existing objects are followed at once.
     shared.quiet.follows_all(false);
-    let mut looks = channels.looked.subscribe();
+    let mut looks = channels.instance.subscribe();
     looks.mark_changed();
     let (sender, mut changes) = mpsc::channel(64);
     let mut working = shared.quiet.working.subscribe();
@@ -511,7 +511,7 @@ mod tests {
         let cluster = Cluster::of_client(kube::Client::new(service, "n"), crate::cluster::Endpoint::default());
         let shared = crate::controller::tests::shared();
         let (run, mut requests) = mpsc::channel(16);
-        let channels = Channels { run, report: Arc::default(), looked: watch::Sender::default() };
+        let channels = Channels { run, report: Arc::default(), instance: watch::Sender::default() };
         let mut watch = Watch::new(&cluster, &shared, &channels);
         let instance = FluxInstance::from_object(json!({
             "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
@@ -611,7 +611,7 @@ mod tests {
     fn the_period_is_quiet_after_a_full_check_without_later_changes() {
         let quiet = QuietPeriod::default();
         assert!(!quiet.is_quiet());
-        quiet.looked(Instant::now());
+        quiet.record_full_run(Instant::now());
         assert!(!quiet.is_quiet(), "not everything is followed");
         quiet.follows_all(true);
         assert!(quiet.is_quiet());

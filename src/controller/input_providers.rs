@@ -58,7 +58,7 @@ async fn reconcile(
     tokens: Arc<TokenCache>,
     id: ObjectId,
 ) -> RunEnd {
-    let instance = channels.looked.borrow().instance.clone();
+    let instance = channels.instance.borrow().instance.clone();
     let options = InputProviderOptions {
         notifications: notifications(&shared, instance.as_deref()),
         proxy: shared.options.proxy.clone(),

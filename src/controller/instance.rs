@@ -88,10 +88,10 @@ struct InstanceWorker<B> {
 }
 
 impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>> Worker for InstanceWorker<B> {
-    fn saw(&mut self, _: &ObjectId, object: Option<&Value>) {
+    fn observe(&mut self, _: &ObjectId, object: Option<&Value>) {
         let instance = object.and_then(|object| FluxInstance::from_object(object.clone()).ok()).map(Arc::new);
         self.shared.telemetry.instance(instance.as_deref());
-        self.channels.looked.send_replace(drift::CurrentInstance { instance });
+        self.channels.instance.send_replace(drift::CurrentInstance { instance });
     }
 
     fn begin(&mut self, _: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd> {
@@ -133,7 +133,7 @@ fn concluded(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed:
             // Only a successful run proves that every object is in its desired state.
             if outcome.failure.is_none() {
                 confirmed.store(0, Ordering::Relaxed);
-                shared.quiet.looked(begun);
+                shared.quiet.record_full_run(begun);
             }
             log_outcome(&outcome)
         }
@@ -354,7 +354,7 @@ mod tests {
         begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>,
     ) {
         let (run, requests) = mpsc::channel(1);
-        let channels = Channels { run, report: Arc::default(), looked: watch::Sender::default() };
+        let channels = Channels { run, report: Arc::default(), instance: watch::Sender::default() };
         let (_stop, stopping) = watch::channel(false);
         let cluster = cluster();
         let following = follow(&cluster, shared, &channels, requests, stopping, begin);

@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use super::schedule::{RunEnd, Schedule, Trigger};
 use super::telemetry::ControllerKind;
-use super::{LAST_WORDS, QueuedRun, SharedState, stopped, until};
+use super::{QueuedRun, SHUTDOWN_GRACE, SharedState, stopped, until};
 use crate::api::kinds::ResourceType;
 use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ListOptions};
@@ -43,7 +43,7 @@ pub(super) struct LoopScope {
 /// A kind's part of the loop.
 pub(super) trait Worker {
     /// Notes the state of an object; `None` if it was deleted.
-    fn saw(&mut self, _id: &ObjectId, _object: Option<&Value>) {}
+    fn observe(&mut self, _id: &ObjectId, _object: Option<&Value>) {}
 
     /// Begins one piece of work. `is_asked` distinguishes a request from a timer.
     fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd>;
@@ -123,7 +123,7 @@ impl<W: Worker> Loop<'_, W> {
 
     fn see(&mut self, object: &Value) {
         let id = ObjectId::of(object);
-        self.worker.saw(&id, Some(object));
+        self.worker.observe(&id, Some(object));
         let trigger = Some(Trigger::of(object));
         let (retry, jitter) = (self.shared.options.retry, self.scope.jitter);
         let entry = self.entries.entry(id.clone()).or_insert_with(|| LoopEntry {
@@ -135,12 +135,12 @@ impl<W: Worker> Loop<'_, W> {
         });
         if entry.seen != trigger {
             entry.seen = trigger;
-            self.wanted(&id);
+            self.request_run(&id);
         }
     }
 
     fn lose(&mut self, id: &ObjectId) {
-        self.worker.saw(id, None);
+        self.worker.observe(id, None);
         if let Some(entry) = self.entries.get_mut(id) {
             entry.seen = None;
             entry.schedule.forget();
@@ -155,12 +155,12 @@ impl<W: Worker> Loop<'_, W> {
         let QueuedRun { object, why } = request;
         if self.entries.get(&object).is_some_and(|entry| entry.seen.is_some()) {
             tracing::info!(controller = self.scope.controller.name(), "reconciling {object} because {why}");
-            self.wanted(&object);
+            self.request_run(&object);
         }
     }
 
     /// Makes a run due at once. A run that only waits for health is interrupted.
-    fn wanted(&mut self, id: &ObjectId) {
+    fn request_run(&mut self, id: &ObjectId) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         entry.is_asked = true;
         entry.schedule.ask(Instant::now());
@@ -244,7 +244,7 @@ impl<W: Worker> Loop<'_, W> {
             interrupt.send_replace(Some(Interrupt::Stop("the operator is shutting down".to_owned())));
         }
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_GRACE, all).await.is_err() {
             tracing::warn!("a run did not finish in time; the next operator completes it");
         }
     }

@@ -87,7 +87,7 @@ struct SetWorker {
 }
 
 impl Worker for SetWorker {
-    fn saw(&mut self, id: &ObjectId, object: Option<&Value>) {
+    fn observe(&mut self, id: &ObjectId, object: Option<&Value>) {
         let mut known = lock(&self.dependencies);
         match object {
             Some(object) => {
@@ -104,7 +104,7 @@ impl Worker for SetWorker {
 
     fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, _: bool) -> BoxFuture<'static, RunEnd> {
         let (cluster, shared, id) = (self.cluster.clone(), self.shared.clone(), id.clone());
-        let instance = self.channels.looked.borrow().clone();
+        let instance = self.channels.instance.borrow().clone();
         let dependencies = self.dependencies.clone();
         Box::pin(async move {
             match reconcile(&cluster, &shared, &id, instance, interrupts).await {

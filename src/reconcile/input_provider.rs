@@ -121,7 +121,7 @@ pub async fn run(
     let outcome = run.reconcile().await;
     let InputProviderRun { mut writer, announcer, .. } = run;
     writer.handle_request();
-    // A run that could not write in between has nothing to write at the end either.
+    // If an intermediate write of the status has failed, skip the final write too.
     let written = match &outcome {
         Ok(_) => writer.write(cluster).await,
         Err(_) => Ok(()),

@@ -4,7 +4,7 @@
 //! `metadata.managedFields` that the manifest lacks are removed. Both change nothing if our entry contains exactly the
 //! manifest's fields and the live values equal the manifest's. When another manager changes a field that we own, the
 //! API server removes it from our entry, so the first half of the proof also protects the normal forms of the second.
-//! Everything that cannot be proved here goes to a dry run, so this module never has to be right about a difference.
+//! If the proof fails, a dry run decides. A failed proof for an unchanged object costs a request but causes no error.
 //! Pure.
 
 use serde_json::{Map, Value, json};

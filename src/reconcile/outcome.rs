@@ -41,7 +41,7 @@ pub enum ReconcileError {
     InstanceGone { instance: ObjectId },
     #[error("{instance} was replaced by another object during the run")]
     InstanceReplaced { instance: ObjectId },
-    /// The stored instance is not the one for which the run was started; starting over helps.
+    /// The stored instance is no longer the one for which the run was prepared. Another attempt may succeed.
     #[error("{instance} changed while the run was prepared")]
     InstanceMoved { instance: ObjectId },
     #[error("{instance} is suspended")]

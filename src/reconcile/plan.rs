@@ -115,7 +115,7 @@ pub struct PlannedInstance {
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     pub instance: PlannedInstance,
-    /// Whether nothing happens before the instance is resumed.
+    /// Whether the instance is suspended, so that the plan is not carried out before a resume.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
     /// For example `v2.9.4`.

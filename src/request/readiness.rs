@@ -108,7 +108,7 @@ pub fn telling_condition(object: &Value) -> Option<ConditionView> {
 
 /// Assesses an object with respect to a request; `None` only asks whether it is ready.
 ///
-/// If a newer request overwrites this request, the newer request ends both.
+/// A request that a newer request has overwritten counts as handled once the newer request is handled.
 pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> Readiness {
     if fields::is_being_deleted(object) {
         return Readiness::Deleting;

@@ -337,7 +337,7 @@ async fn resource_sets_are_kept_with_their_definition_and_reported(cluster: Test
     world.cluster.create(&set, "someone").await.unwrap();
     let gone = run(&world, "uninstall operator --yes").await.exits(0);
     gone.stdout_has("resourcesets.fluxcd.controlplane.io: 1 ResourceSet would be deleted with it")
-        .stderr_has("stay, and hang when they are deleted");
+        .stderr_has("without an operator, their deletion cannot complete");
     assert!(world.get("fluxcd.controlplane.io/v1", "ResourceSet", "default", "held").await.is_some());
 }
 

@@ -243,7 +243,7 @@ async fn an_interrupted_command_reports_the_artifacts_that_a_registry_may_have()
             child.wait_with_output().unwrap()
         });
         let ended: Run = ended.await.unwrap().into();
-        let ended = ended.exits(130).stderr_has("what was sent may have been carried out");
+        let ended = ended.exits(130).stderr_has("requests that were sent may have been carried out");
         assert!(!ended.stderr.contains("nothing was changed"), "{line}: {}", ended.stderr);
     }
 }
@@ -383,7 +383,7 @@ async fn a_version_goes_through_an_air_gap_in_one_file() {
     // From here on the first registry is out of reach.
     drop(from);
     let verified = run(home, &["distribution", "verify", "flux.tar"]).await;
-    assert!(verified.stderr.contains("2 images are in it"), "{}", verified.stderr);
+    assert!(verified.stderr.contains("2 images are in the file"), "{}", verified.stderr);
     assert_eq!(verified.exits(0).stdout, packed.stdout);
     let listed = run(home, &["distribution", "verify", "list.tar"]).await.exits(0);
     assert_eq!(listed.stderr.matches("not in it: ").count(), 2, "{}", listed.stderr);

@@ -63,7 +63,7 @@ async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Res
         named.filter(|artifact| is_default_artifact(artifact) && source.verify_key.is_none() && !args.strict);
     let embedded = |artifact: &str, why: &str| {
         shell.warn(&format!("{artifact} cannot be pulled{why}; this is built from the embedded distribution"));
-        shell.hint("--strict makes that an error, --distribution takes it from elsewhere");
+        shell.hint("--strict makes this an error; --distribution selects another source");
         Distribution::embedded()
     };
     match replaceable {

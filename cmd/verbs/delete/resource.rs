@@ -70,7 +70,7 @@ pub fn run(args: &Args, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, 
             }
             let object = &*object;
             let view = from_cluster::collect(&session.cluster, |snapshot| impact(snapshot, object));
-            let attempted = format!("look at what goes with {}", session.place(&target.reference()));
+            let attempted = format!("determine what would be deleted with {}", session.place(&target.reference()));
             let found = session.bounded(&attempted, view).await?;
             warn_of_refusals(shell, &found.refusals);
             shell.status(impact_text(&found.value, false).trim_end());

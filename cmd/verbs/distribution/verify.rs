@@ -53,7 +53,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 count => format!("{count} images are"),
             };
             shell.status(&format!(
-                "{} and {}, {} bytes, have their digests; {images} in it",
+                "the digests of {} and {}, {} bytes, are correct; {images} in the file",
                 counted(layout.manifests, "manifest"),
                 counted(layout.blobs, "blob"),
                 layout.bytes

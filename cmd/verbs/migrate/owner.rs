@@ -185,7 +185,7 @@ async fn plan(
     }
     if giver.is_release() && !args.object.is_empty() {
         let error = CliError::usage(
-            "a HelmRelease gives away all of its objects or none: Helm uninstalls a release as a whole",
+            "the objects of a HelmRelease can only be moved together: Helm uninstalls a release as a whole",
         );
         return Err(error.hint("leave --object out"));
     }
@@ -231,7 +231,7 @@ fn plan_text(migration: &OwnerMigration) -> String {
         lines.push(format!("{}: {says}", one.object));
     }
     for id in &migration.gone {
-        lines.push(format!("{id}: is not in the cluster, and leaves the inventory"));
+        lines.push(format!("{id}: is not in the cluster, and is only removed from the inventory"));
     }
     lines.push(format!(
         "{} to leave the inventory of {}",

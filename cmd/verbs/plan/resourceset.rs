@@ -90,7 +90,7 @@ fn head(plan: &ResourceSetPlan, style: &plan_view::Style) -> String {
     let mut text = style.line(0, &format!("ResourceSet: {}/{}", set.namespace, set.name));
     text.push_str(&style.line(0, &format!("Revision: {revision}")));
     if plan.suspended {
-        text.push_str(&style.line(0, "Suspended: nothing of this happens before the set is resumed"));
+        text.push_str(&style.line(0, "Suspended: nothing is applied until the set is resumed"));
     }
     text.push_str(&style.line(0, &format!("Input sets: {}", plan.input_sets)));
     for provider in &plan.providers {

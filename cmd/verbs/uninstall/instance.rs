@@ -33,7 +33,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         rights.run_in_process();
         return Ok(());
     }
-    rights.everywhere(&[when("what goes is shown", "get list", FLUX)]);
+    rights.everywhere(&[when("the objects to be deleted are shown", "get list", FLUX)]);
     rights.everywhere(READS_INVENTORY_CLUSTER);
     rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
     if args.follow.waits() {

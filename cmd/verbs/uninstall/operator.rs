@@ -94,7 +94,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if !plan.resource_sets.is_empty() {
             let sets = objects(plan.resource_sets.len());
             shell.warn(&format!(
-                "{sets} of kind ResourceSet or ResourceSetInputProvider stay, and hang when they are deleted"
+                "kept: {sets} of kind ResourceSet or ResourceSetInputProvider; without an operator, their deletion cannot complete"
             ));
             shell.hint("delete them while the operator runs, or install an operator again");
         }

@@ -187,7 +187,7 @@ async fn wait_in(
     let ended = timeout_at(session.deadline.instant(), wait.follow(session, &mut progress)).await;
     progress.clear();
     match ended {
-        Ok(found) => Ok((found?, "not everything takes it".to_owned())),
+        Ok(found) => Ok((found?, "the rollout cannot finish".to_owned())),
         Err(_) => Ok((wait.rollout(), format!("timed out after {}", session.deadline.length()))),
     }
 }

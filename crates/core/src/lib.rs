@@ -6,7 +6,7 @@
 //! api                               FluxInstance, its rules and names
 //! k8s, format                       facts about Kubernetes; YAML, version ranges, durations
 //! ```
-//! A room uses lower floors only.
+//! Each room uses only rooms on lower lines.
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]
 

@@ -412,7 +412,7 @@ impl DateParts {
                     return Err(ElementProblem::Bad);
                 }
                 let year = digits(text);
-                // Go's year of the turn: in some zones Unix time began on 31 December 1969.
+                // Go reads 69 as 1969, because Unix time began on 31 December 1969 in some zones.
                 self.year = if year >= 69 { year + 1900 } else { year + 2000 };
             }
             Element::LongYear => {

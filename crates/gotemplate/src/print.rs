@@ -629,7 +629,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         if self.flags.space && !self.flags.plus && number.starts_with('+') {
             number.replace_range(..1, " ");
         }
-        // No zeros pad these, because they would look like a number.
+        // Infinity and NaN are never padded with zeros, because the result would look like a number.
         if !value.is_finite() {
             if value.is_nan() && !self.flags.space && !self.flags.plus {
                 number.remove(0);

@@ -251,7 +251,7 @@ impl Layout {
 
     /// An archive is written once, as a whole.
     fn refuse_archive(&self) -> Result<(), Reason> {
-        let (path, problem) = (self.path.display().to_string(), "an archive is not changed".to_owned());
+        let (path, problem) = (self.path.display().to_string(), "an archived layout cannot be changed".to_owned());
         if self.archive.is_some() { Err(Reason::File { path, problem }) } else { Ok(()) }
     }
 

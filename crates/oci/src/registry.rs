@@ -747,7 +747,7 @@ impl BlobStream {
             let begins = format!("bytes {}-", self.received);
             let fits = header_text(answer.headers(), &CONTENT_RANGE).is_some_and(|range| range.starts_with(&begins));
             if !fits {
-                let problem = "it sends another part of a blob than asked for".to_owned();
+                let problem = "it sent a different part of the blob than requested".to_owned();
                 return Err(Reason::Protocol { registry: repository.registry().to_owned(), problem });
             }
             self.to_skip = 0;

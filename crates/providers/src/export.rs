@@ -24,8 +24,8 @@ pub struct Export {
     pub warnings: Vec<String>,
 }
 
-/// Adds default values and computes the revision. `is_list` says whether the revision of no results covers an empty
-/// list or null.
+/// Adds default values and computes the revision. `is_list` decides how the revision represents an empty result: as an
+/// empty list or as null.
 ///
 /// # Errors
 /// The inputs are too large for a status.

@@ -1,6 +1,6 @@
-//! The health of Flux: the one vocabulary in which every view answers "is all well?".
+//! The health of Flux: the verdicts that all views share.
 //!
-//! The evaluation behind it is that of `why` ([`super::why::overview`]); a terminal turns a verdict into an exit code.
+//! Verdicts are determined by `why` ([`super::why::overview`]). The command line turns them into exit codes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,7 +52,7 @@ impl HealthVerdict {
         }
     }
 
-    /// Whether nothing fails, as far as everything that decides it could be read.
+    /// Whether nothing fails and everything that decides the verdict could be read.
     pub fn is_healthy(self) -> bool {
         !matches!(self, HealthVerdict::Failing | HealthVerdict::Unknown | HealthVerdict::NotInstalled)
     }

@@ -9,7 +9,7 @@ pub trait HasNextSteps: Sized {
     /// Returns every step of the view.
     fn steps(&mut self) -> Vec<&mut NextStep>;
 
-    /// The same view with each step in the words of the front end, in which it can be shown and serialised.
+    /// Replaces each step by its text from the front end. Only then can the view be displayed and serialised.
     #[must_use]
     fn in_words(mut self, words: impl Fn(&NextStep) -> String) -> Self {
         for step in self.steps() {
@@ -141,7 +141,7 @@ impl SecretKind {
     }
 }
 
-/// Fails for a step that is not in words: which command it is depends on the front end.
+/// Only a step that the front end has turned into text ([`NextStep::Words`]) can be serialised; others are an error.
 impl Serialize for NextStep {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

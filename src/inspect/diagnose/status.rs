@@ -28,7 +28,7 @@ use crate::k8s::{ObjectId, fields};
 /// Limit for the listed failures.
 const NAMED: usize = 3;
 
-/// Everything there is to know first.
+/// The summary of an installation: verdict, versions, operator, controllers, sync and failures.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {
@@ -63,7 +63,7 @@ pub struct StatusView {
     /// Objects of the instance that are missing or differ from what it builds; absent where that cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drifted: Option<usize>,
-    /// Every object that fails, whatever it reports itself.
+    /// Every failing object, even if its own status reports that it is ready.
     #[serde(skip)]
     pub affected: BTreeSet<ObjectId>,
     #[serde(skip_serializing_if = "Option::is_none")]

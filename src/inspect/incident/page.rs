@@ -27,8 +27,8 @@ use crate::k8s::{ObjectId, fields};
 
 /// Limit for objects with a drawn history: those with the newest changes.
 const MAX_HISTORIES: usize = 24;
-/// How far before the first failure the shown changes begin.
-const BEFORE_IT_FAILED: SignedDuration = SignedDuration::from_hours(2);
+/// Period before the first failure for which changes are shown.
+const PERIOD_BEFORE_FAILURE: SignedDuration = SignedDuration::from_hours(2);
 /// Limit for the listed events, newest first.
 const MAX_EVENTS: usize = 500;
 
@@ -175,7 +175,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     let failing_since = failing_since(snapshot, &causes);
     let from =
         // The cluster's clock may be ahead of this one.
-        [failing_since, Some(now)].into_iter().flatten().min().and_then(|at| at.checked_sub(BEFORE_IT_FAILED).ok());
+        [failing_since, Some(now)].into_iter().flatten().min().and_then(|at| at.checked_sub(PERIOD_BEFORE_FAILURE).ok());
     let all = changes::rows(snapshot, None, from.unwrap_or(Timestamp::MIN));
     let is_own = |row: &ChangeRow| matches!(row.author, Some(Author::Flux | Author::Kubernetes));
     let (own, changes): (Vec<ChangeRow>, Vec<ChangeRow>) = all.into_iter().partition(is_own);

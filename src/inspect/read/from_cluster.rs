@@ -122,7 +122,7 @@ async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<NeedAnsw
         Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => {
             Ok((Answer::Denied(error.reason.to_string()), Some(error)))
         }
-        // A view without its objects would be wrong. Without any other answer, it is only less detailed.
+        // Without its objects, a view would be wrong, so that is an error. Any other missing answer only costs details.
         Err(error) if error.category() == Category::Failed && !matches!(need, Need::List { .. } | Need::Get { .. }) => {
             Ok((Answer::Unavailable(error.reason.to_string()), None))
         }

@@ -41,6 +41,6 @@ pub(super) async fn at_versions<T, F: Future<Output = Result<T, ClusterError>>>(
 
 /// Returns the older versions that may be served, if the newest is not.
 pub(super) async fn older(cluster: &Cluster, versions: Vec<ResourceType>) -> Vec<ResourceType> {
-    // A single version is tried as fast as looked up.
+    // With a single version, trying it costs no more than looking it up.
     if versions.len() < 2 { versions } else { cluster.served_among(versions).await }
 }

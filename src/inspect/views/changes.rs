@@ -377,7 +377,7 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
 }
 
 /// Reasons of events about a change that is recorded nowhere else, or about a failed attempt.
-const TOLD_BY_EVENTS: [(&str, ChangeAction); 10] = [
+const ACTIONS_BY_EVENT_REASON: [(&str, ChangeAction); 10] = [
     ("NewArtifact", ChangeAction::Fetched),
     ("InstallFailed", ChangeAction::Reported),
     ("UpgradeFailed", ChangeAction::Reported),
@@ -409,7 +409,7 @@ fn changes_of_event(event: &Value) -> Vec<ChangeRow> {
         let by = format!("through {}", row.object);
         return applied.into_iter().map(|(action, object)| change(action, object, by.clone())).collect();
     }
-    let action = TOLD_BY_EVENTS.iter().find(|(reason, _)| *reason == row.reason).map(|(_, action)| *action);
+    let action = ACTIONS_BY_EVENT_REASON.iter().find(|(reason, _)| *reason == row.reason).map(|(_, action)| *action);
     let action = action.or_else(|| row.message.contains("pushed commit").then_some(ChangeAction::Changed));
     let first_line = row.message.lines().next().unwrap_or_default().to_owned();
     action.map(|action| change(action, row.object.clone(), first_line)).into_iter().collect()

@@ -72,7 +72,7 @@ const HELM_KEEP: &str = "helm.sh/resource-policy";
 /// Determines the consequences of deleting an object.
 pub fn impact(snapshot: &Snapshot, object: &Value) -> Impact {
     let mut found =
-        // After `flux bootstrap` a Kustomization applies itself, which must not count.
+        // After `flux bootstrap`, a Kustomization applies itself. `seen` keeps it out of its own list.
         DeletionWalk { snapshot, deleted: vec![], kept: vec![], seen: BTreeSet::from([ObjectId::of(object)]) };
     let own = ObjectId::of(object);
     let keep_reason = reason_to_keep(object);
@@ -195,7 +195,7 @@ impl DeletionWalk<'_> {
         for resource in kinds {
             for live in snapshot.list(&resource, Some(&namespace.name)) {
                 let id = ObjectId::of(live);
-                // Any other Service has nothing outside of the cluster.
+                // Deleting a Service has effects outside of the cluster only if it is a load balancer.
                 if resource.kind == "Service" && concern(&id, live) != Concern::LoadBalancer {
                     continue;
                 }

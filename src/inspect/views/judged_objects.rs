@@ -15,7 +15,7 @@ use crate::k8s::{ObjectId, fields, split_api_version};
 pub struct JudgedObject {
     pub object: ObjectId,
     pub status: Status,
-    /// The expression that decides; for one that is false the part of it that is false, and the values that it compares.
+    /// The deciding expression if it is true; otherwise its false parts, with the values that they compare.
     pub message: String,
 }
 

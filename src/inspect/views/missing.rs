@@ -5,10 +5,10 @@ use crate::format::nearest::nearest;
 /// Limit for the names that a hint lists.
 const MAX_NAMES: usize = 10;
 
-/// Returns in which namespace an object of this name is, a similar name, or the names that exist.
+/// Returns a hint for a missing object: namespaces with an object of this name, a similar name, or the existing names.
 ///
-/// `existing` has the namespace (`None` for a cluster-scoped kind) and the name of each object of the kind `plural`;
-/// without `namespace` the object was looked for in all.
+/// `existing` lists the namespace (`None` for a cluster-scoped kind) and the name of each object of the kind `plural`.
+/// Without `namespace`, the object was searched for in all namespaces.
 pub fn hint(plural: &str, namespace: Option<&str>, name: &str, existing: &[(Option<String>, String)]) -> String {
     let namespaces_of = |name: &str| {
         let same = existing.iter().filter(|(_, other)| other == name);

@@ -148,7 +148,7 @@ fn dependencies(snapshot: &Snapshot, object: &Value, way: &mut Vec<ObjectId>) ->
     nodes
 }
 
-/// Limit for nested Kustomizations; `seen` detects cycles, and this ends infinite chains.
+/// Limit for nested Kustomizations. `seen` already stops cycles; the limit stops chains that never repeat an object.
 const MAX_DEPTH: usize = 16;
 
 fn is_with_pods(group: &str, kind: &str, options: TreeOptions) -> bool {

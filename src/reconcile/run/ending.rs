@@ -36,7 +36,7 @@ impl Run<'_> {
             Err(Stop::Abort(error)) => {
                 // The user who ran the command sees the error; a user who looks at the instance finds it there.
                 if self.unstored.is_none() && error.is_about_another_instance() {
-                    // The refusal is the answer, even if it cannot be recorded.
+                    // Return the refusal even if recording it fails.
                     let _ = self.record_refusal(&error).await;
                 }
                 self.announcer.finish().await;

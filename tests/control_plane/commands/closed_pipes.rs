@@ -17,7 +17,7 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
-/// Lines for an empty cluster, each on what the one before it left. Those that print and go on are among them.
+/// Command lines for an empty cluster; each starts from the state left by the previous one. Some continue after they print.
 const THROUGH_AN_OPERATOR: &[&str] = &[
     "install --image registry.example.com/flux-operator:v1 --wait=false -f flux.json",
     "suspend instance",

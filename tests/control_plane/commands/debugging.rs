@@ -109,10 +109,10 @@ async fn from_a_dump_everything_but_the_values_of_secrets_is_shown(cluster: &Tes
     let values = run(cluster, &["debug", "hr", "web", "--values", "-o", "json", "--from", raw]).await.exits(0).json();
     assert_eq!(values["values"], json!({"replicas": 3, "db": {"host": "example", "password": "[masked]"}}));
     let vars = run(cluster, &["debug", "ks", "app", "--vars", "--from", raw]).await.exits(0);
-    vars.stdout_has("region: \"us\"").stderr_has("not shown: what comes from Secret/db");
+    vars.stdout_has("region: \"us\"").stderr_has("not shown: values from Secret/db");
     // A bundle holds no values of ConfigMaps either, but the keys of all.
     let values = run(cluster, &["debug", "hr", "web", "--values", "--from", bundle]).await.exits(0);
-    values.stdout_has("password: \"[masked]\"").stderr_has("what comes from ConfigMap/defaults key values.yaml");
+    values.stdout_has("password: \"[masked]\"").stderr_has("values from ConfigMap/defaults key values.yaml");
     let vars = run(cluster, &["debug", "ks", "app", "--vars", "--from", bundle]).await.exits(0);
     vars.stdout_has("password: \"[masked]\"  # Secret/db");
     for line in ["debug hr web --status", "debug hr web --history", "debug ks app --status", "debug ks app --history"] {

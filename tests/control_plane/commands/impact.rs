@@ -61,7 +61,7 @@ async fn objects_deleted_together_are_shown_before_the_question(cluster: TestClu
     let shown = shown.stdout_has(&format!("PersistentVolumeClaim/{namespace}/data: the volume "));
     let shown = shown.stdout_has("1 ConfigMap").stdout_has("1 object stays:").stdout_has("/stays: ");
     shown.stdout_has(&format!(
-        "waiting for it, or taking content from it: 1 Kustomization: Kustomization/{namespace}/next"
+        "objects that depend on it or use its content: 1 Kustomization: Kustomization/{namespace}/next"
     ));
     let json = run("impact kustomization app -o json").await.exits(0).json();
     assert_eq!(json["deleted"][0]["concern"], "volume", "{json:#}");

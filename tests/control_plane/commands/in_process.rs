@@ -40,7 +40,7 @@ pub fn tests() -> Vec<ClusterTest> {
         each_controller_has_a_live_line_that_fits_a_narrow_window,
         a_server_dry_run_of_an_apply_is_what_the_apply_does,
         a_plan_the_cluster_has_moved_from_changes_not_even_the_instance,
-        custom_resources_go_only_when_somebody_agrees,
+        custom_resources_are_deleted_only_after_confirmation,
         in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name,
         in_a_protected_context_an_operator_is_given_nothing_to_prune_without_its_name,
         a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled,
@@ -215,9 +215,9 @@ async fn drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once(c
         diff.contains("    spec.replicas set by kubectl-scale, ") && diff.contains("\nPlan: 1 to configure"),
         "{diff}"
     );
-    // A freeze is when one wants to know; only the run itself is refused.
+    // A suspended instance can still be planned; only the run itself is refused.
     own.run("suspend instance").await.exits(0);
-    own.run("plan instance").await.exits(1).stdout_has("Suspended: nothing of this").stdout_has("spec.replicas: 3 → 1");
+    own.run("plan instance").await.exits(1).stdout_has("Suspended: nothing is applied until").stdout_has("spec.replicas: 3 → 1");
     own.run("reconcile instance --in-process --dry-run=server").await.exits(1).stderr_has("reconciliation is disabled");
     own.run("resume instance --wait=false").await.exits(0);
     assert!(diff.contains("-  replicas: 3\n+  replicas: 1\n"), "{diff}");
@@ -555,7 +555,7 @@ async fn a_plan_the_cluster_has_moved_from_changes_not_even_the_instance(cluster
     assert!(own.deployments().get_opt("helm-controller").await.unwrap().is_some());
 }
 
-async fn custom_resources_go_only_when_somebody_agrees(cluster: TestCluster) {
+async fn custom_resources_are_deleted_only_after_confirmation(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.install().await;
     let kustomization: DynamicObject = serde_json::from_value(json!({
@@ -750,7 +750,7 @@ async fn in_a_protected_context_an_operator_is_given_nothing_to_prune_without_it
         command.env("FLUX_OPERATOR_PROTECTED_CONTEXTS", "te?t");
         finish(command)
     };
-    // Nothing is lost by what stays as it is.
+    // An apply that changes nothing loses nothing, so it is not refused.
     protected("apply -f flux.yaml --wait=false").await.exits(0);
     protected("apply -f flux.yaml --wait=false --confirm-context prod")
         .await
@@ -951,7 +951,7 @@ async fn a_suspended_instance_is_planned_as_if_it_were_resumed(cluster: TestClus
     let own = Own::new(&cluster).await;
     own.install().await;
     own.run("suspend instance").await.exits(0);
-    own.run("plan instance").await.exits(0).stdout_has("Suspended: nothing of this happens before");
+    own.run("plan instance").await.exits(0).stdout_has("Suspended: nothing is applied until");
     own.scale(0).await;
     let plan = own.run("plan instance").await.exits(1);
     plan.stdout_has("Suspended: ").stdout_has("spec.replicas: 0 → 1").stdout_has("kubectl-scale");

@@ -203,7 +203,7 @@ impl Stage {
             MIGRATE_OWNER => self.owned().await,
             "resume overdue --wait=false" => {
                 self.as_admin("suspend ks app --until 1s").await;
-                // Without a right there is still something that sleeps, and nothing that is overdue.
+                // A second suspended object, which is never overdue: a run that lacks a right still finds a suspended object.
                 self.as_admin("suspend gitrepo app").await;
                 tokio::time::sleep(Duration::from_millis(1100)).await;
             }
@@ -236,7 +236,8 @@ impl Stage {
         assert!(run.code == 0 || line.starts_with("uninstall"), "{line}: {run:?}");
     }
 
-    /// An operator is there by its lease; one that goes lets go of the instance that it has to delete.
+    /// Simulates an operator by its lease. If `is_there` is false, deletes the lease, resumes the instance, and removes the
+    /// finalizers of an instance that is being deleted.
     async fn operator_at_work(&self, is_there: bool) {
         let client = self.world.plane.client();
         let leases = Api::<Lease>::namespaced(client.clone(), NAMESPACE);

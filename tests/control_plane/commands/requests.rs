@@ -298,7 +298,7 @@ async fn suspended_objects_are_listed_with_their_note_and_resumed_when_overdue(c
     );
     assert!(rows.iter().all(|row| row["since"].is_string()), "{rows:?}");
     run(&cluster, &["get", "suspended"]).await.exits(0).stdout_has("overdue by").stdout_has("database migration");
-    // Only what is overdue wakes, and its note goes.
+    // Only overdue objects are resumed, and their notes are removed.
     run(&cluster, &["resume", "--overdue", "--wait=false"]).await.exits(0).stderr_has("resumed for kustomization/");
     assert_eq!(annotation(&cluster, KUSTOMIZATION, "late", "fluxcd.controlplane.io/suspendReason").await, None);
     let left = run(&cluster, &["get", "suspended", "-o", "name"]).await.exits(0).stdout;

@@ -75,7 +75,7 @@ async fn a_missing_operator_is_reported_with_the_in_process_command(cluster: Tes
     create(&cluster, INSTANCE, "flux", json!({})).await;
     let namespace = cluster.namespace();
     let begun = Instant::now();
-    // Nothing is resumed that stays as it is.
+    // The resume is refused before it is stored, because no operator would reconcile the instance.
     run(&cluster, &["resume", "instance"])
         .await
         .exits(1)
@@ -213,7 +213,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
     ];
     let reader = plane.user("reads-no-deployments", Some(NAMESPACE), &rules).await.unwrap();
     ask(&reader, "wait gitrepo app --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
-    // An instance that is ready is; one that has to be looked at waits for an operator.
+    // A ready instance needs no operator, so the wait checks its controllers. An instance with a pending request needs one.
     ask(&admin, "wait instance --timeout 15s").await.exits(7).stderr_has("Deployment kustomize-controller is missing");
     stage.world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "now"})).await;
     let api = objects::api(plane.client(), "fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE).await.unwrap();

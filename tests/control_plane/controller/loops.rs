@@ -1,4 +1,4 @@
-//! From what people write on the instance to what the operator makes of it.
+//! The operator's reaction to changes of the instance's spec and annotations.
 
 use std::time::Duration;
 

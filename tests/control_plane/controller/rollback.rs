@@ -1,4 +1,4 @@
-//! Back to what worked: by the operator when it is asked to, and by hand.
+//! Rollbacks: by the operator if the instance requests them, and by a command.
 
 use std::time::Duration;
 

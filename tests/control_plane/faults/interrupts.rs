@@ -94,7 +94,7 @@ async fn ctrl_c_in_any_stage_says_what_was_done_and_the_next_run_completes_it(_:
         let counted = match done {
             0 if part.contains("/leases") => "nothing was changed".to_owned(),
             // A hanging request may have been carried out.
-            0 => "no object was changed that is known of, but what was sent may have been carried out".to_owned(),
+            0 => "no change is known, but requests that were sent may have been carried out".to_owned(),
             1 => "1 object was changed".to_owned(),
             done => format!("{done} objects were changed"),
         };

@@ -1,8 +1,8 @@
 //! Every request of an installation's life, failed one at a time.
 //!
-//! Undisturbed lives say which requests there are and what comes out. Then lives are led in which one request of each
-//! phase meets a fault: the phase, or the same phase once more, has to come to the same end. Requests are named by
-//! method, path and how many of them came before, because those of a stage run side by side in any order.
+//! Two undisturbed lifecycles record the requests and the results. In each further lifecycle, one request of each phase
+//! fails, and the phase or a second attempt at it must have the same result. A request is identified by its method, path
+//! and occurrence, because the requests of a stage run concurrently, in any order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -344,7 +344,7 @@ async fn act(actor: Actor, site: &Site, phase: Phase) -> Result<(), String> {
     }
 }
 
-/// Lets somebody want what the phase is about, past the proxy, and an operator behind it see to that.
+/// Writes the change of the phase directly, and runs an operator behind the proxy until it has acted on the change.
 async fn operate(site: &Site, cluster: Cluster, phase: Phase) -> Result<(), String> {
     let write = async |components: &[&str]| {
         let written = site.direct.apply(&instance(&spec(components)), WriteOptions::forced("author")).await;
@@ -415,7 +415,7 @@ async fn operate(site: &Site, cluster: Cluster, phase: Phase) -> Result<(), Stri
     end
 }
 
-/// Leads two undisturbed lives: what both ask is asked in every life.
+/// Runs two undisturbed lifecycles. Returns the requests that both send, and the result of each phase.
 async fn reference(actor: Actor, site: &Site, progress: fn(&str)) -> Fallible<Reference> {
     let mut counted: Vec<BTreeMap<(Phase, String, String), usize>> = vec![];
     let mut ends = BTreeMap::new();

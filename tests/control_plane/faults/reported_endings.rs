@@ -23,7 +23,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_command_that_says_nothing_was_changed_has_changed_nothing,
         a_run_that_says_nothing_was_changed_has_changed_nothing,
         written_objects_are_reported_while_other_requests_still_run,
-        a_write_that_is_not_answered_yet_is_no_nothing,
+        a_run_interrupted_during_a_write_does_not_report_that_nothing_was_changed,
         a_run_that_was_frozen_past_its_lease_writes_nothing_when_it_continues,
         a_run_whose_lease_somebody_takes_ends_at_its_next_renewal,
     ]
@@ -94,7 +94,7 @@ impl Endings<'_> {
         let run = interrupted(&self.proxy, command, before + at, signal).await?;
         let place = format!("{line}, {signal} at request {at}: {}", run.stderr);
         let writes = self.plane.audit().since(mark).await.unwrap().by_user(Endings::USER).writes();
-        // The lease is how two of us keep apart; it is given back, and no object of anybody's.
+        // The lease does not count: it only keeps two runs apart, is released at the end, and is not an object of the user.
         let changed = writes.only(|one| {
             let asks = one.resource.starts_with("selfsubject") || one.uri.contains("dryRun");
             one.status < 300 && one.resource != "leases" && !asks
@@ -229,7 +229,7 @@ async fn written_objects_are_reported_while_other_requests_still_run(cluster: Te
     assert!(!run.stderr.contains("nothing was changed"), "{}", run.stderr);
 }
 
-async fn a_write_that_is_not_answered_yet_is_no_nothing(cluster: TestCluster) {
+async fn a_run_interrupted_during_a_write_does_not_report_that_nothing_was_changed(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let mut spec = spec("2.9.x");
     spec["wait"] = false.into();
@@ -344,7 +344,7 @@ async fn a_run_whose_lease_somebody_takes_ends_at_its_next_renewal(cluster: Test
     let writes = world.plane.audit().since(mark).await.unwrap().by_user(user).writes();
     let others = writes.only(|request| request.resource != "leases" || request.status < 300);
     assert!(others.is_empty(), "{:#?}", others.0);
-    // The end of the run is not told in the status: it is somebody else's by now, and so is the lease.
+    // The run does not write its end to the status, because another process holds the lease and owns the status by now.
     assert_eq!(world.read_instance().await.metadata.resource_version, before.metadata.resource_version);
     let left = world.cluster.read(&lease).await.unwrap().unwrap();
     assert_eq!(left["spec"]["holderIdentity"], "thief");

@@ -17,7 +17,7 @@ use crate::support::{ClusterTest, Component, Fault, FaultRule, TestCluster, even
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        a_second_apply_at_any_request_of_the_first_leaves_the_whole_of_one,
+        two_applies_at_the_same_time_end_with_the_complete_result_of_one,
         a_run_or_the_next_one_converges_after_every_failed_renewal,
         a_run_whose_api_server_is_frozen_writes_nothing_after_its_lease,
     ]
@@ -50,7 +50,7 @@ async fn end(site: &Site) -> BTreeMap<String, Value> {
     snapshot
 }
 
-async fn a_second_apply_at_any_request_of_the_first_leaves_the_whole_of_one(_: TestCluster) {
+async fn two_applies_at_the_same_time_end_with_the_complete_result_of_one(_: TestCluster) {
     let site = Site::start().await.expect("a cluster");
     let through = site.through_proxy(REQUEST_TIMEOUT).await;
     apply(&site, &site.direct, &BEFORE).await.expect("undisturbed");

@@ -333,7 +333,7 @@ fn comparable_instance(instance: &Value) -> Value {
     })
 }
 
-/// Makes Deployments ready at once, unless held, and lets go of what is deleted in the foreground.
+/// Makes Deployments ready at once, unless `held` is true, and removes the finalizers of Deployments that are being deleted.
 pub async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>) {
     let resource = cluster.resource(&id("apps/v1", "Deployment", "", "")).await.expect("a known kind");
     loop {

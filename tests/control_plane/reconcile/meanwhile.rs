@@ -17,11 +17,11 @@ use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestClu
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        a_run_whose_instance_moved_meanwhile_starts_over_with_the_one_that_is_there,
+        a_run_starts_over_with_the_current_instance_if_it_changed_during_the_run,
         an_instance_that_is_suspended_meanwhile_is_left_alone,
         an_instance_that_changes_all_the_time_gets_nothing_of_a_run,
         an_instance_that_is_deleted_meanwhile_is_reported_and_not_created_again,
-        an_instance_that_is_on_its_way_out_meanwhile_gets_nothing_installed,
+        nothing_is_installed_if_the_deletion_of_the_instance_begins_during_a_run,
         status_fields_written_by_others_during_a_run_are_kept,
     ]
 }
@@ -99,7 +99,7 @@ fn object(spec: &Value) -> Value {
         "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec})
 }
 
-async fn a_run_whose_instance_moved_meanwhile_starts_over_with_the_one_that_is_there(cluster: TestCluster) {
+async fn a_run_starts_over_with_the_current_instance_if_it_changed_during_the_run(cluster: TestCluster) {
     let between = Between::new(&cluster).await;
     let world = &between.world;
     // The one that applies says nothing about components.
@@ -200,7 +200,7 @@ async fn an_instance_that_is_deleted_meanwhile_is_reported_and_not_created_again
     }
 }
 
-async fn an_instance_that_is_on_its_way_out_meanwhile_gets_nothing_installed(cluster: TestCluster) {
+async fn nothing_is_installed_if_the_deletion_of_the_instance_begins_during_a_run(cluster: TestCluster) {
     let between = Between::new(&cluster).await;
     let world = &between.world;
     world.instance(small(&OLD)).await;

@@ -33,7 +33,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_watch_that_fails_in_a_stage_is_reported_in_the_status,
         a_finalizer_of_somebody_else_survives_ours,
         a_finalizer_that_may_not_be_set_is_reported_in_the_status,
-        an_inventory_of_another_time_forgets_nothing,
+        unreadable_and_outdated_inventory_entries_are_not_lost,
         waiting_works_without_the_right_to_read_pods,
     ]
 }
@@ -259,7 +259,7 @@ async fn dropped_components_and_syncs_leave_what_they_deployed(cluster: TestClus
     for name in ["a", "b", "c", "d", "e", "f"] {
         world.cluster.create(&kustomization(name), "someone").await.unwrap();
     }
-    // The sync goes while its controllers run: it is suspended first, for they clean up what is not.
+    // The sync is removed while its controllers run. It is suspended first, because they would otherwise prune its objects.
     let sync = id("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE);
     world.patch_as("kustomize-controller", &sync, json!({"metadata": {"finalizers": ["finalizers.fluxcd.io"]}})).await;
     wanted.as_object_mut().unwrap().remove("sync");
@@ -282,7 +282,7 @@ async fn dropped_components_and_syncs_leave_what_they_deployed(cluster: TestClus
         .collect();
     assert_eq!(of_sync, ["patch", "delete", "patch"], "suspended, deleted, finalizer cleared");
 
-    // A component goes: the plan counts what goes with its definition, and without a word nothing is done.
+    // A component is removed: the plan counts the custom resources deleted with its CRD, and without consent the run is refused.
     wanted["components"] = json!(["source-controller", "helm-controller"]);
     world.instance(wanted).await;
     let plan = world.plan().await;
@@ -513,7 +513,7 @@ async fn a_finalizer_that_may_not_be_set_is_reported_in_the_status(cluster: Test
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 
-async fn an_inventory_of_another_time_forgets_nothing(cluster: TestCluster) {
+async fn unreadable_and_outdated_inventory_entries_are_not_lost(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let mut wanted = small(&["source-controller", "kustomize-controller"]);
     wanted["sync"] = json!({"kind": "GitRepository", "url": "https://example.com/a.git", "ref": "main", "path": "a"});

@@ -134,7 +134,7 @@ fn files_are_read_and_other_places_are_refused_with_a_hint() {
 
 #[test]
 fn standard_input_is_one_thing_only() {
-    let reported = "caused by: the FluxInstance comes from it, and so would the distribution";
+    let reported = "caused by: it is already used for the FluxInstance, so it cannot be used for the distribution";
     build(MINIMAL, &["--distribution", "-"])
         .exits(2)
         .stderr_has("error: standard input can be read once only")

@@ -70,7 +70,7 @@ fn an_apply_needs_an_instance_or_a_plan_and_not_both() {
     std::fs::write(file.path(), other).expect("written");
     let path = file.path().to_str().expect("UTF-8");
     run(&["apply", "instance", "--plan", path]).exits(2).stderr_has("cannot read the plan");
-    run(&["plan", "instance", "flux", "-f", "a"]).exits(2).stderr_has("the file of -f says which object it is");
+    run(&["plan", "instance", "flux", "-f", "a"]).exits(2).stderr_has("the file contains the name of the object");
 }
 
 #[test]

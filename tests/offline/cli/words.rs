@@ -360,7 +360,7 @@ fn a_word_unlike_every_command_gets_no_suggestion() {
 }
 
 #[test]
-fn a_variable_is_no_part_of_the_usage() {
+fn environment_variables_do_not_change_the_usage_text() {
     for line in ["completion", "migrate", "rbac", "create instance", "create secret basic-auth", "plan ks"] {
         let plain = run(&words(line));
         let with = with_variable("FLUX_OPERATOR_TIMEOUT", "30s", line);
@@ -447,7 +447,7 @@ fn with_variable(name: &str, value: &str, line: &str) -> Run {
 }
 
 #[test]
-fn a_wrong_variable_is_blamed_itself() {
+fn the_error_for_an_invalid_variable_names_the_variable() {
     let line = format!("get all -A --from {DUMP}");
     with_variable("FLUX_OPERATOR_OUTPUT", "jsno", &line)
         .exits(2)

@@ -155,7 +155,7 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
             "properties": {
                 "lastTransitionTime": {
                     "type": "string", "format": "date-time",
-                    "description": "When the status last became what it is.",
+                    "description": "Time of the last change of the status.",
                 },
                 "message": {
                     "type": "string", "maxLength": MAX_MESSAGE,

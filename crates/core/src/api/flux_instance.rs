@@ -97,8 +97,8 @@ pub struct DistributionSpec {
     pub version: String,
     /// Registry and path of the controller images, for example ghcr.io/fluxcd; the component's name is appended.
     pub registry: String,
-    /// Build of the images, which tells their digests. Left out: known from the registry, if that is a well-known
-    /// one; mirrors have to name it.
+    /// Variant of the images, which determines their digests. Left out: derived from the registry if it is a well-known
+    /// one. Mirrors have to set it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(extend("enum" = Variant::ALL.map(Variant::as_str)))]
     pub variant: Option<String>,

@@ -40,7 +40,7 @@ pub struct FluxReportSpec {
     /// The controllers of Flux, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<ReportedComponent>,
-    /// How many objects of each kind there are, and how they do.
+    /// The number of objects of each kind, and how many of them fail or are suspended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reconcilers: Vec<ReportedReconciler>,
     /// The source that the cluster is synchronised with; not set without a synchronisation.
@@ -142,7 +142,7 @@ pub struct ReportedSync {
     /// Folder inside the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether Kustomization and source do well.
+    /// Whether neither the Kustomization nor its source reports a failure.
     pub ready: bool,
     /// The conditions of both.
     pub status: String,
@@ -151,7 +151,7 @@ pub struct ReportedSync {
     pub source: Option<String>,
 }
 
-/// How reporting went.
+/// The state of this report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxReportStatus {

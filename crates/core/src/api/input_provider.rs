@@ -162,7 +162,7 @@ pub struct ResourceSetInputProviderSpec {
     /// Whether a web service or a registry may be asked without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub insecure: Option<bool>,
-    /// Values for keys that the answer does not have; of Static all there is.
+    /// Values for keys that a result does not have. They are the only values of a Static provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_values_schema")]
     pub default_values: Option<Map<String, Value>>,
@@ -225,7 +225,8 @@ pub struct InputProviderFilter {
 /// Which results to leave as they were exported last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputProviderSkip {
-    /// Labels of requests: a result with the label keeps what was exported of it last; with ! before the label, one without it.
+    /// Labels of pull or merge requests to skip: a request with such a label keeps its previous export. A label after !
+    /// skips the requests that do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<String>>,
 }
@@ -284,7 +285,7 @@ pub struct ResourceSetInputProviderStatus {
     /// Value of the annotation reconcile.fluxcd.io/requestedAt that was honoured last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// When the provider is asked next, where a schedule says so.
+    /// Next scheduled query of the provider; not set without a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_schedule: Option<NextSchedule>,
 }
@@ -293,7 +294,7 @@ pub struct ResourceSetInputProviderStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NextSchedule {
-    /// The schedule that says so.
+    /// Cron expression that sets this time.
     pub cron: String,
     /// Its time zone.
     #[serde(default = "utc")]

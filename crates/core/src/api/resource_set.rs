@@ -77,7 +77,8 @@ pub struct ResourceSetSpec {
     /// is configured with, else the operator itself.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub service_account_name: Option<String>,
-    /// Whether a reconciliation succeeds only once every object is healthy. Steps are always waited for, but for the last one.
+    /// Whether a reconciliation succeeds only once every object is healthy. Every step but the
+    /// last is waited for in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<bool>,
 }
@@ -119,7 +120,7 @@ pub struct InputProviderReference {
     /// Name of a provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Labels of providers; an empty selector is met by all of the namespace.
+    /// Selects providers by their labels. An empty selector selects all providers of the namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "label_selector_schema")]
     pub selector: Option<LabelSelector>,

@@ -53,7 +53,7 @@ impl Tls {
                     Validity::Ending(problem) => {
                         warnings.push(format!("{CERTIFICATE}: {} {problem}", certificate.name))
                     }
-                    Validity::Over(problem) | Validity::Later(problem) => {
+                    Validity::Expired(problem) | Validity::NotYetValid(problem) => {
                         return Err(SecretError::check(CERTIFICATE, format!("{} {problem}", certificate.name)));
                     }
                 }
@@ -80,8 +80,8 @@ struct ParsedCertificate {
 enum Validity {
     Now,
     Ending(String),
-    Over(String),
-    Later(String),
+    Expired(String),
+    NotYetValid(String),
 }
 
 impl ParsedCertificate {
@@ -93,9 +93,9 @@ impl ParsedCertificate {
         let from = time(validity.not_before.to_unix_duration()).unwrap_or(Timestamp::MIN);
         let until = time(validity.not_after.to_unix_duration()).unwrap_or(Timestamp::MAX);
         if until < now {
-            Validity::Over(format!("expired at {until}"))
+            Validity::Expired(format!("expired at {until}"))
         } else if now < from {
-            Validity::Later(format!("is not valid before {from}"))
+            Validity::NotYetValid(format!("is not valid before {from}"))
         } else if until.duration_since(now) < SOON {
             Validity::Ending(format!("expires at {until}"))
         } else {
@@ -152,7 +152,7 @@ fn check_authorities(certificates: &[ParsedCertificate], now: Timestamp) -> Resu
                 valid += 1;
                 warnings.push(format!("{AUTHORITY}: {} {problem}", one.name));
             }
-            Validity::Over(problem) | Validity::Later(problem) => {
+            Validity::Expired(problem) | Validity::NotYetValid(problem) => {
                 let problem = format!("{} {problem}", one.name);
                 warnings.push(format!("{AUTHORITY}: {problem}, and is skipped"));
                 invalid.get_or_insert(problem);

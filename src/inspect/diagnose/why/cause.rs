@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::inspect::diagnose::next_step::NextStep;
 use crate::k8s::ObjectId;
 
-/// The kinds of causes; the words are a contract of the JSON output.
+/// The kinds of causes. Their names are part of the JSON output and must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub enum Reason {
     ImagePullFailed,

@@ -15,14 +15,14 @@ use crate::inspect::read::snapshot::{Snapshot, WORTH_A_LIST};
 use crate::inspect::views::{components, managed, operator};
 use crate::k8s::{ObjectId, fields, kstatus};
 
-/// All Flux objects that are not well, and the workloads that they applied.
+/// The verdict on all Flux objects and on the workloads that they applied, with the causes of all failures.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WhyAll")]
 pub struct Overview {
     /// The verdict on all of it together.
     pub verdict: HealthVerdict,
-    /// True when nothing fails and nothing that decides it was kept from the caller.
+    /// True if nothing fails and the caller may read everything that decides the verdict.
     pub well: bool,
     /// The verdicts on the Flux objects.
     pub counts: HealthCounts,
@@ -35,9 +35,9 @@ pub struct Overview {
     pub total: usize,
     /// Workloads that Flux applied and that were looked at beside them.
     pub workloads: usize,
-    /// Objects that fail, that no controller reconciles, or that are gone.
+    /// Number of objects that fail, are not reconciled by any controller, or no longer exist.
     pub failing: usize,
-    /// Objects that are on their way, or wait for one that is.
+    /// Number of objects that are still being reconciled, or that wait for such an object.
     pub in_progress: usize,
     /// The causes that explain them, the one with most objects first.
     pub causes: Vec<CauseGroup>,

@@ -17,7 +17,7 @@ pub(super) fn has_fields(text: &str) -> bool {
     (text.contains('\n') || text.contains("\\n")) && text.lines().any(is_field)
 }
 
-/// A line without the colours that programs write for terminals; they stand between a name and its value.
+/// Removes the colour sequences that programs write for terminals, because they can separate a name from its value.
 pub(super) fn without_colours(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
@@ -122,7 +122,7 @@ pub(super) fn key_block_lines(lines: &[String]) -> usize {
             return 0;
         }
         let body = lines.iter().skip(1).take_while(|line| is_body(line)).count();
-        // An end behind another beginning belongs to that key; this one was cut off.
+        // If another key begins before this end marker, the marker belongs to that key, and the first key was cut off.
         let begins_again = |length: &usize| lines.iter().take(*length).skip(1).any(|line| marks(line, "BEGIN "));
         return ends(lines).filter(|length| !begins_again(length)).unwrap_or(1 + body);
     }

@@ -203,7 +203,7 @@ pub(super) fn mask_fields(object: &mut Value) -> usize {
     count
 }
 
-/// Masks what a provider exports of its default values; the rest is what a service shows, such as branches.
+/// Masks exported fields that repeat a name in the default values. Other fields come from the service and are kept.
 fn mask_repeated_defaults(provider: &mut Value) -> usize {
     let defaults = provider.pointer("/spec/defaultValues").and_then(Value::as_object);
     let names: Vec<String> = defaults.into_iter().flat_map(serde_json::Map::keys).cloned().collect();

@@ -178,7 +178,7 @@ pub(super) fn check() -> Result<(), &'static regex::Error> {
 
 /// Removes credentials from a text and returns how many it contained; `secrets` are names of Secrets, which are kept.
 pub(super) fn mask(text: &str, extent: MaskExtent, secrets: &BTreeSet<String>) -> (String, usize) {
-    // A bundle calls `check` first; a page masks everything instead of nothing.
+    // A bundle calls `check` first. A page does not, so its whole text is masked if the patterns cannot be compiled.
     let Ok(patterns) = PATTERNS.as_ref() else { return (MASK.to_owned(), 1) };
     let mut masking = Masking { text: text.to_owned(), count: 0 };
     masking.replace(&patterns.key_block, |_| Some(MASK.to_owned()));
@@ -458,7 +458,7 @@ fn scheme_length(value: &str) -> usize {
 fn without_user_info(scheme: &str, rest: &str) -> Option<String> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    // The last `@` counts, as in Go and in browsers; a password with a slash hides it in the path.
+    // The last `@` counts, as in Go and in browsers. If a password contains a slash, the `@` is in the path.
     let at = match authority.rfind('@') {
         Some(at) => at,
         None => {

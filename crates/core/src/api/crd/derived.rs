@@ -21,7 +21,7 @@ pub fn all() -> [(&'static str, Value); 4] {
 }
 
 fn flux_instance() -> Value {
-    let description = "A Flux installation: what it should be, and what became of it.";
+    let description = "A Flux installation: its desired state and its current status.";
     generate(FluxInstance::crd(), description, rules::validations(""))
 }
 
