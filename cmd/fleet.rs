@@ -47,7 +47,7 @@ use schedule::{ClusterStage, FleetCluster, FleetRun};
 const SILENCE: Duration = Duration::from_secs(1);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 /// Limit for the lines of one cluster on standard error. A user without rights would get a warning for each kind.
-const TALK_LINES: usize = 5;
+const MAX_STDERR_LINES: usize = 5;
 
 /// Runs a command for every selected cluster, and joins the output.
 ///
@@ -154,7 +154,7 @@ async fn select(shell: &Shell) -> Result<FleetRun, CliError> {
 fn without_context(profile: &Value) -> FleetCluster {
     let name = fields::name(profile).to_owned();
     let error = CliError::new(Exit::NotFound, format!("no context leads to the cluster of ClusterProfile {name}"))
-        .hint("add a context of its name, or with the server it names, to the kubeconfig");
+        .hint("add a context with the name of the profile, or with its server, to the kubeconfig");
     FleetCluster { context: name, stage: ClusterStage::Ended(Err(error)), ..FleetCluster::default() }
 }
 
@@ -180,7 +180,7 @@ impl<'a> Presenter<'a> {
         // A live line would garble data on the same terminal.
         let is_quiet_terminal = matches!(read.format, Format::JsonLines) && shell.stdout_is_terminal();
         let is_live = shell.stderr_is_terminal() && !shell.has_structured_errors() && !is_quiet_terminal;
-        shell.has_progress();
+        shell.disable_waiting_message();
         Presenter {
             joined: JoinedOutput::new(shell, contexts, read.headers, read.is_wide()),
             printed: vec![false; fleet.clusters.len()],
@@ -239,9 +239,9 @@ impl<'a> Presenter<'a> {
                 (ClusterStage::Skipped(why), _) => format!("{why}, skipped"),
                 (_, Some(uid)) => uid,
                 (ClusterStage::Ended(Err(_)), None) if cluster.is_unreached() => "cannot be reached".to_owned(),
-                (ClusterStage::Ended(Err(_)), None) => "cannot be asked".to_owned(),
+                (ClusterStage::Ended(Err(_)), None) => "has failed".to_owned(),
                 (ClusterStage::Waiting | ClusterStage::Identifying(_), None) => "has not answered yet".to_owned(),
-                _ => "its UID may not be read".to_owned(),
+                _ => "not allowed to read its UID".to_owned(),
             };
             let (context, server) = (&cluster.context, &cluster.server);
             self.shell.status(&format!("  {context:contexts$}  {server:servers$}  {says}"));
@@ -324,11 +324,11 @@ impl<'a> Presenter<'a> {
         if self.reported.get_mut(index).is_none_or(|reported| std::mem::replace(reported, true)) {
             return;
         }
-        let talk = cluster.output.take_talk();
-        for line in talk.iter().take(TALK_LINES) {
+        let talk = cluster.output.take_stderr_lines();
+        for line in talk.iter().take(MAX_STDERR_LINES) {
             self.shell.relay(&cluster.context, line);
         }
-        if let Some(more) = talk.len().checked_sub(TALK_LINES).filter(|more| *more > 0) {
+        if let Some(more) = talk.len().checked_sub(MAX_STDERR_LINES).filter(|more| *more > 0) {
             let lines = if more == 1 { "line" } else { "lines" };
             self.shell.status(&format!("{0}: and {more} more {lines}; `--context {0}` prints all", cluster.context));
         }

@@ -160,7 +160,7 @@ impl<'a> Session<'a> {
     /// Returns the selected objects; those selected by kind are filtered by `keeps`.
     ///
     /// # Errors
-    /// Not found, when there is none; those of the lists.
+    /// Not found, if no object is selected; any error of the list requests.
     pub async fn targets_that(
         &self,
         wanted: ObjectSelection,
@@ -174,7 +174,7 @@ impl<'a> Session<'a> {
     /// Returns the objects that the user selected. For a selection by kind, only names are read.
     ///
     /// # Errors
-    /// Not found, when there is none; those of the lists.
+    /// Not found, if no object is selected; any error of the list requests.
     pub async fn targets(&self, wanted: ObjectSelection) -> Result<Vec<Target>, CliError> {
         self.targets_of(wanted, names_only(), |_, _| true).await
     }

@@ -386,7 +386,7 @@ impl Shell {
     }
 
     /// Disables the message after a silence, because progress shows what is awaited and other lines would disturb it.
-    pub fn has_progress(&self) {
+    pub fn disable_waiting_message(&self) {
         self.printed.store(usize::MAX, Ordering::Relaxed);
     }
 
@@ -428,7 +428,7 @@ impl Shell {
     }
 
     /// Runs until `--timeout`, which is a normal end and returns `None`.
-    pub async fn while_wanted<T>(&self, look: impl Future<Output = T>) -> Option<T> {
+    pub async fn until_timeout<T>(&self, look: impl Future<Output = T>) -> Option<T> {
         match &self.global.timeout {
             // The limit is that of the whole command, so the time since its start counts.
             Some(limit) => tokio::time::timeout(limit.0.saturating_sub(self.elapsed()), look).await.ok(),

@@ -25,7 +25,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -75,7 +75,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -133,7 +133,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -180,7 +180,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -227,7 +227,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -283,7 +283,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -332,7 +332,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -398,7 +398,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -434,7 +434,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -489,7 +489,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -531,7 +531,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -567,7 +567,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -616,7 +616,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -662,7 +662,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -706,7 +706,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -752,7 +752,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -788,7 +788,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -824,7 +824,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -874,7 +874,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -910,7 +910,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -959,7 +959,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -992,7 +992,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1116,7 +1116,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1150,7 +1150,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1204,7 +1204,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1255,7 +1255,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1308,7 +1308,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1359,7 +1359,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1410,7 +1410,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1462,7 +1462,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1511,7 +1511,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1561,7 +1561,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1707,7 +1707,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1766,7 +1766,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1834,7 +1834,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1905,7 +1905,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -1963,7 +1963,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2031,7 +2031,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2085,7 +2085,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2129,7 +2129,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2184,7 +2184,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2232,7 +2232,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2274,7 +2274,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2345,7 +2345,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2471,7 +2471,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2524,7 +2524,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2572,7 +2572,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2625,7 +2625,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2665,7 +2665,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2716,7 +2716,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2763,7 +2763,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2807,7 +2807,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2864,7 +2864,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2898,7 +2898,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2945,7 +2945,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -2998,7 +2998,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3041,7 +3041,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3085,7 +3085,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3128,7 +3128,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3193,7 +3193,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3251,7 +3251,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3310,7 +3310,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3349,7 +3349,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3427,7 +3427,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3470,7 +3470,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3510,7 +3510,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3551,7 +3551,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3590,7 +3590,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3639,7 +3639,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3710,7 +3710,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3791,7 +3791,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3828,7 +3828,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3862,7 +3862,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
@@ -3895,7 +3895,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; a credential plugin may prompt on its first run, so --timeout limits that run instead
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! lease ─► kind_loop  follows the objects of a kind: runs, retries, intervals, deletion
-//!          instance, resource_set, input_providers   what a run of each kind is, and what else makes one due
+//!          instance, resource_set, input_providers   the runs of each kind, and their additional triggers
 //!          artifact   looks for a new digest of its artifact
 //!          drift      follows the objects in its inventory
 //!          fleet      follows every Flux object
 //!          report     keeps the FluxReport
 //! telemetry, server   collect metrics and state from all of them, and serve them
 //! ```
-//! Only the holder of the lease works; other replicas wait for the lease. A run calls
+//! Only the replica that holds the lease reconciles; the others wait for the lease. A run calls
 //! [`reconcile::run()`](crate::reconcile::run()); this module contains no reconciliation of its own.
 
 use std::panic::AssertUnwindSafe;
@@ -140,7 +140,7 @@ struct Channels {
     instance: watch::Sender<drift::CurrentInstance>,
 }
 
-/// A run of an object that has not changed.
+/// A request to reconcile an object although the object itself has not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct QueuedRun {
     object: ObjectId,
@@ -148,7 +148,7 @@ struct QueuedRun {
     why: String,
 }
 
-/// Works as the operator until `stop` is true. After losing the lease it waits for the next one.
+/// Runs the operator until `stop` is true. After losing the lease, it waits until it holds the lease again.
 ///
 /// # Errors
 /// A part of the operator ended without a stop.
@@ -213,7 +213,7 @@ async fn elect(cluster: &Cluster, shared: &SharedState) -> Option<HeldLease> {
     }
 }
 
-/// Works until a stop, or until the lease is lost.
+/// Runs all parts of the operator until a stop is requested or the lease is lost.
 async fn lead(
     cluster: &Cluster,
     shared: &Arc<SharedState>,

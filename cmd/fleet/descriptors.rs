@@ -3,9 +3,9 @@
 use crate::terminal::Shell;
 
 /// Descriptors per cluster: for its event loop, its connections, and the pipes of a credential plugin.
-const OF_ONE_CLUSTER: u64 = 12;
+const DESCRIPTORS_PER_CLUSTER: u64 = 12;
 /// Descriptors for the rest of the process.
-const OF_THE_PROCESS: u64 = 24;
+const DESCRIPTORS_OF_PROCESS: u64 = 24;
 
 /// Returns the number of clusters to ask at once: the wanted number, or fewer if the limit of open files does not allow
 /// it. The limit is raised first, as far as the system permits.
@@ -19,7 +19,7 @@ pub fn parallel(wanted: usize, shell: &Shell) -> usize {
 
 /// Returns the number of clusters that a limit of open files allows; `None` if no limit applies.
 fn possible(limit: Option<u64>) -> usize {
-    let clusters = limit.map(|limit| limit.saturating_sub(OF_THE_PROCESS) / OF_ONE_CLUSTER);
+    let clusters = limit.map(|limit| limit.saturating_sub(DESCRIPTORS_OF_PROCESS) / DESCRIPTORS_PER_CLUSTER);
     clusters.map_or(usize::MAX, |clusters| usize::try_from(clusters).unwrap_or(usize::MAX).max(1))
 }
 
@@ -28,7 +28,8 @@ fn raised_limit(clusters: usize) -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     // The fallback for a number that does not fit is small enough that this sum does not overflow.
-    let wanted = OF_THE_PROCESS + OF_ONE_CLUSTER * u64::try_from(clusters).unwrap_or(u64::MAX / OF_ONE_CLUSTER - 2);
+    let wanted = DESCRIPTORS_OF_PROCESS
+        + DESCRIPTORS_PER_CLUSTER * u64::try_from(clusters).unwrap_or(u64::MAX / DESCRIPTORS_PER_CLUSTER - 2);
     let current = limit.current.filter(|current| *current < wanted)?;
     let raised = limit.maximum.map_or(wanted, |most| most.min(wanted)).max(current);
     match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit }) {
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_of_open_files_allows_so_many_clusters_and_at_least_one() {
+    fn the_number_of_clusters_follows_from_the_limit_of_open_files_and_is_at_least_one() {
         assert_eq!([None, Some(1024), Some(64), Some(3)].map(possible), [usize::MAX, 83, 3, 1]);
     }
 }

@@ -37,9 +37,9 @@ pub struct FleetResult {
 pub struct ClusterResult {
     pub context: String,
     pub server: String,
-    /// Of the namespace kube-system; null where it may not be read.
+    /// UID of the namespace kube-system; null if the user may not read it.
     pub uid: Option<String>,
-    /// Of Kubernetes.
+    /// Version of Kubernetes.
     pub version: Option<String>,
     pub duration_ms: u64,
     /// The output of the command for this cluster alone.

@@ -36,7 +36,7 @@ pub fn make_folder(folder: &Path) -> Result<(), CliError> {
     std::fs::create_dir_all(folder).map_err(|error| {
         CliError::failed(format!("cannot make the folder {}", folder.display()))
             .caused_by(&error)
-            .hint("--out names a folder with --contexts: each cluster has a plan of its own")
+            .hint("with --contexts, --out must be a folder: it gets a plan file for each cluster")
     })
 }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_are_equal_when_the_same_changes_though_objects_have_other_identities() {
+    fn plans_with_the_same_changes_are_equal_although_their_objects_have_different_uids() {
         let plan = |uid: &str, image: &str| {
             json!({"instance": {"namespace": "n", "name": "flux", "uid": uid}, "revision": "v2.9.4@sha256:1",
                 "previousRevision": "v2.8.8@sha256:2", "hasChanges": true,

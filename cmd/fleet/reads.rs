@@ -50,7 +50,7 @@ enum FormatSlot<'a> {
 }
 
 /// The parts of a command line that run for one cluster only.
-const OF_ONE_CLUSTER: [(&str, &str); 3] = [
+const DESCRIPTORS_PER_CLUSTER: [(&str, &str); 3] = [
     ("from", "--from reads one dump"),
     ("watch", "--watch follows one cluster"),
     ("follow", "--follow follows one cluster"),
@@ -71,7 +71,7 @@ impl FleetRead {
             return Err(CliError::usage(format!("--contexts and {flag} cannot be used together"))
                 .hint(format!("leave {flag} out: each context has its own server and user")));
         }
-        if let Some((_, problem)) = OF_ONE_CLUSTER.iter().find(|(id, _)| is_given(id)) {
+        if let Some((_, problem)) = DESCRIPTORS_PER_CLUSTER.iter().find(|(id, _)| is_given(id)) {
             return Err(
                 CliError::usage(format!("{problem}, and --contexts asks several")).hint("leave one of them out")
             );
@@ -225,8 +225,8 @@ fn refusal(command: &Command, words: &str) -> CliError {
              by one with `flux-operator apply --plan FOLDER/CONTEXT.plan --context CONTEXT`",
         ),
         Command::Bundle(_) => ("writes an archive of one cluster", one),
-        Command::Rbac(_) => ("rehearses a command on one cluster", one),
-        Command::Check(_) => ("reads files and no cluster with -f", "leave --contexts out"),
+        Command::Rbac(_) => ("prints the rights for one cluster", one),
+        Command::Check(_) => ("reads files instead of a cluster with -f", "leave --contexts out"),
         Command::Build(_)
         | Command::Explain(_)
         | Command::Distribution(_)
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_context_is_a_file_name_without_what_file_systems_refuse() {
+    fn characters_that_a_file_system_may_refuse_are_replaced_in_plan_file_names() {
         assert_eq!(file_name("prod-eu"), "prod-eu.plan");
         assert_eq!(file_name("arn:aws:eks:eu-1:1:cluster/a"), "arn_aws_eks_eu-1_1_cluster_a.plan");
         assert_eq!(file_name("../x"), "_x.plan");

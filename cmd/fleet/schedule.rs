@@ -25,11 +25,11 @@ use crate::terminal::{CliError, Exit, STACK_BYTES, Shell};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The fraction of `--cluster-timeout` after which a cluster that has not answered no longer delays the output of the
 /// other clusters.
-const GIVES_WAY_AFTER: f64 = 0.6;
+const MAX_OUTPUT_DELAY_FRACTION: f64 = 0.6;
 /// Interval for checking these times.
 const TICK: Duration = Duration::from_millis(100);
 /// Limit for waiting for running commands after an interrupt, so that their credential plugins end as well.
-const LAST_WAIT: Duration = Duration::from_secs(1);
+const MAX_INTERRUPT_WAIT: Duration = Duration::from_secs(1);
 
 /// Runs the command for one context, and collects its output.
 pub type ClusterCommand = dyn Fn(&str, &Arc<CollectedOutput>) -> Result<Exit, CliError> + Send + Sync;
@@ -83,7 +83,7 @@ impl FleetCluster {
 
     /// Reports whether the cluster has not answered for so long that the other clusters are printed without it.
     fn gives_way(&self, limit: Duration) -> bool {
-        matches!(self.stage, ClusterStage::Identifying(since) if since.elapsed() >= limit.mul_f64(GIVES_WAY_AFTER))
+        matches!(self.stage, ClusterStage::Identifying(since) if since.elapsed() >= limit.mul_f64(MAX_OUTPUT_DELAY_FRACTION))
     }
 }
 
@@ -266,28 +266,28 @@ impl FleetRun {
 }
 
 /// Number of running commands, in all runs of the process.
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+static RUNNING_COMMAND_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 struct RunningCommands;
 
 impl RunningCommands {
     fn begins() -> Self {
-        UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+        RUNNING_COMMAND_COUNT.fetch_add(1, Ordering::SeqCst);
         RunningCommands
     }
 }
 
 impl Drop for RunningCommands {
     fn drop(&mut self) {
-        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+        RUNNING_COMMAND_COUNT.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Waits up to [`LAST_WAIT`] for running commands after an interrupt, so that their threads can end the processes that
-/// they started.
+/// Waits up to [`MAX_INTERRUPT_WAIT`] for running commands after an interrupt, so that their threads can end the
+/// processes that they started.
 pub fn wait_for_commands() {
     let began = Instant::now();
-    while UNDER_WAY.load(Ordering::SeqCst) > 0 && began.elapsed() < LAST_WAIT {
+    while RUNNING_COMMAND_COUNT.load(Ordering::SeqCst) > 0 && began.elapsed() < MAX_INTERRUPT_WAIT {
         std::thread::sleep(Duration::from_millis(10));
     }
 }

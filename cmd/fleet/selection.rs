@@ -9,7 +9,7 @@ use flux_operator::format::nearest::nearest;
 use crate::terminal::{CliError, Glob};
 
 /// Prefix of a word that excludes the contexts that it matches.
-const EXCLUDES: char = '!';
+const EXCLUSION_PREFIX: char = '!';
 /// Prefix of a word that is the path of a file with words.
 const FILE: char = '@';
 
@@ -97,7 +97,7 @@ pub fn select(
     }
     // An empty variable or file must not select every cluster.
     if words.is_empty() {
-        return Err(CliError::usage("--contexts names no context").hint("--contexts '*' asks every cluster"));
+        return Err(CliError::usage("--contexts does not name any context").hint("--contexts '*' asks every cluster"));
     }
     let only_excludes = words.iter().all(|word| negated(word).1);
     let is_selected = |context: &&String| (only_excludes || included.contains(context)) && !excluded.contains(context);
@@ -121,7 +121,7 @@ fn parsed(pattern: &str) -> Result<(Glob, bool), CliError> {
 }
 
 fn negated(word: &str) -> (&str, bool) {
-    word.strip_prefix(EXCLUDES).map_or((word, false), |rest| (rest.trim_start(), true))
+    word.strip_prefix(EXCLUSION_PREFIX).map_or((word, false), |rest| (rest.trim_start(), true))
 }
 
 /// Returns the error for a plain name without a context, because the cluster would otherwise be left out silently.

@@ -352,7 +352,7 @@ fn words(targets: &[Target]) -> String {
     }
 }
 
-/// In place of no time-out, because timers have a maximum. An interrupt ends such a watch.
+/// Deadline of a watch without `--timeout`, because timers have a maximum. An interrupt ends such a watch.
 const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Prints every change of the objects on stdout until an interrupt, the time-out, or the deletion of all of them.

@@ -48,8 +48,7 @@ pub async fn reconcile_instance(
     let request = RunRequest { session, mode: work.mode, target, verb: "reconcile", again: &again, without: &without };
     let mut options = run_in_process::options(work.in_process, work.distribution);
     options.wait = work.wait;
-    // This process answers the request itself. It is still written, so that the status names the request that was
-    // handled.
+    // This process handles the request itself. The request is still stored, so that the status names it as handled.
     options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), work.force, false));
     let run = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
@@ -60,7 +59,7 @@ pub async fn reconcile_instance(
 /// Prints what a run here would do with the instance in the cluster, or with that of a manifest.
 ///
 /// # Errors
-/// Those that would end the run before its first change.
+/// Any error that would end the run before its first change.
 pub async fn dry_run(
     request: &RunRequest<'_>,
     in_process: &InProcessArgs,

@@ -282,7 +282,7 @@ async fn warn_of_unread(
     Ok(())
 }
 
-/// Reads the files beside manifests that say which variables have values and which files are in an artifact.
+/// Reads further files that the manifests depend on: environment files of generators, and `.sourceignore` files.
 pub async fn read_beside(index: &mut ManifestIndex, shell: &Shell) -> Result<(), CliError> {
     for path in index.files_beside() {
         // Most of these files do not exist, and an unreadable one is ignored.
@@ -368,7 +368,7 @@ impl FileMigration {
         self.files.iter().map(|file| file.lost.len() + versions(file)).sum()
     }
 
-    /// `, 2 to change by hand, 1 left as it is`, without zero counts.
+    /// Formats `, 2 to change by hand, 1 left as written`, without zero counts.
     fn others(&self) -> String {
         let left: usize = self.files.iter().map(|file| file.unedited.iter().filter(|one| !one.by_hand).count()).sum();
         let part = |count: usize, says: &str| if count > 0 { format!(", {count} {says}") } else { String::new() };

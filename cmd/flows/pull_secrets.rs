@@ -30,7 +30,7 @@ pub async fn missing_pull_secrets(session: &Session<'_>, instance: &FluxInstance
         }
         let create = NextStep::CreateSecret { namespace: namespace.to_owned(), name: name.clone(), secret };
         let create = session.destination().command(&create);
-        Some(format!("{field} names Secret/{namespace}/{name}, which is not there: create it with `{create}`"))
+        Some(format!("{field} names Secret/{namespace}/{name}, which does not exist: create it with `{create}`"))
     });
     join_all(looks).await.into_iter().flatten().collect()
 }

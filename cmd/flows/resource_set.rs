@@ -46,7 +46,7 @@ pub async fn read(
     let is_set = |document: &&Value| fields::kind(document) == "ResourceSet" && fields::group(document) == GROUP;
     let mut sets = documents.iter().filter(is_set);
     let (Some(set), None) = (sets.next(), sets.next()) else {
-        return Err(refused(format!("it has to hold one object of kind ResourceSet and {API_VERSION}")));
+        return Err(refused(format!("it must contain exactly one object of kind ResourceSet and {API_VERSION}")));
     };
     let mut set = set.clone();
     let name = fields::name(&set).to_owned();

@@ -80,7 +80,7 @@ pub const READS_INVENTORY_NAMESPACE: &[Right] = &[
 
 /// Rights to follow an object until its controller has handled a request.
 pub const FOLLOWS: &[Right] =
-    &[always("list", KIND), when("the controller has not answered at the first look", "watch get", KIND)];
+    &[always("list", KIND), when("the controller has not handled the request yet", "watch get", KIND)];
 
 /// Rights for an overview of the cluster.
 pub const OVERVIEW: &[Right] = &[always("get", "customresourcedefinitions"), always("list", "deployments")];
@@ -371,7 +371,7 @@ impl Rights {
 /// Adds the rights to read the objects that words name, or all objects of the kinds that they name.
 ///
 /// # Errors
-/// Those of the words.
+/// Usage, if the words are invalid, or name a kind that only the cluster knows.
 pub fn read_words(rights: &mut Rights, words: &[String]) -> Result<(), CliError> {
     match ObjectWords::read(words)? {
         ObjectWords::Kinds(kinds) => kinds.into_iter().try_for_each(|kind| rights.reads(kind, &[])),

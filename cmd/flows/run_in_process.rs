@@ -126,9 +126,9 @@ impl Distributions for VerifiedFetcher {
     }
 }
 
-/// Whether this process does the operator's work. It does so with the flag, or without an operator if the configuration
-/// says so or the person at the terminal agrees. A script with neither gets an error from its command, which names the
-/// flag to add.
+/// Whether this process does the operator's work: if the flag is set; or if no operator is installed, and either the
+/// configuration allows it or the user at the terminal confirms. A script without the flag and the configuration gets
+/// an error from its command, which names the flag.
 ///
 /// # Errors
 /// The lookup fails, or the answer cannot be read.
@@ -451,7 +451,7 @@ pub async fn agree_to_store(
         Err(error) if error.exit() == Exit::ApiMissing => return Ok(()),
         Err(error) => {
             return Err(error.hint(format!(
-                "the context {name} is protected ({pattern}), and what would be lost is unknown: --confirm-context {name} proceeds anyway"
+                "the context {name} is protected ({pattern}), and this command cannot determine what would be lost: add --confirm-context {name} to proceed"
             )));
         }
     };
@@ -491,7 +491,7 @@ async fn agree_to_lose(
 ) -> Result<(), CliError> {
     let shell = request.session.shell;
     for line in lines {
-        shell.status(&format!("goes: {line}"));
+        shell.status(&format!("would be lost: {line}"));
     }
     if *request.target.kind == *instance_kind() {
         shell.status("Workloads that Flux deployed keep running.");

@@ -28,7 +28,7 @@ impl ThroughOperator {
     /// Runs `apply`, which returns the stored object, and follows the object if `wait` is set.
     ///
     /// # Errors
-    /// Those of `apply`, of looking for the operator, and of the object that is followed.
+    /// Any error of `apply`, of the lookup of the operator, or of the followed object.
     pub async fn carry_out(
         self,
         session: &Session<'_>,

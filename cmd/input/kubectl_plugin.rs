@@ -22,7 +22,7 @@ const NO_FILES: &str = ":4";
 /// Like [`NO_FILES`], and without a space after the only candidate (`ShellCompDirectiveNoSpace`).
 const NO_FILES_NO_SPACE: &str = ":6";
 /// Last characters of a word that continues.
-const GOES_ON: [char; 3] = ['=', '/', ':'];
+const CONTINUATION_CHARS: [char; 3] = ['=', '/', ':'];
 
 /// The differences of this program on Windows, for its help there.
 const ON_WINDOWS: &str = "On Windows: the configuration is %APPDATA%\\flux-operator\\config.yaml, and what is\n\
@@ -79,7 +79,7 @@ pub fn candidates(arguments: &[OsString]) -> Option<String> {
         text.push('\n');
     }
     let directive = match found.as_slice() {
-        [(word, _)] if word.ends_with(GOES_ON) => NO_FILES_NO_SPACE,
+        [(word, _)] if word.ends_with(CONTINUATION_CHARS) => NO_FILES_NO_SPACE,
         _ => NO_FILES,
     };
     Some(format!("{text}{directive}\n"))

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn command_lines_are_kubectls_and_nothing_else_is() {
+    fn only_command_lines_are_rewritten_for_the_kubectl_plugin() {
         for (text, expected) in [
             (
                 "run `flux-operator why -A`, or `flux-operator tree`",

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_command_goes_to_the_cluster_of_this_one() {
+    fn recommended_commands_use_the_cluster_of_the_current_command() {
         let there = Destination { context: Some("prod eu".into()), kubeconfig: Some("k.yaml".into()) };
         let flags = "--context 'prod eu' --kubeconfig k.yaml";
         let mut elsewhere = 0;

@@ -622,7 +622,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_others_is_text_in_every_place() {
+    fn foreign_text_is_escaped_in_the_title_in_attributes_and_in_content() {
         let hostile = "</title><script>alert('1')</script>\" onload=\"x\u{1b}[31m\u{202e}&amp;";
         let escaped = "&lt;/title&gt;&lt;script&gt;alert('1')&lt;/script&gt;&quot; onload=&quot;x[31m&amp;amp;";
         let shown = document(hostile, &html! { p title=(hostile) { (hostile) } });

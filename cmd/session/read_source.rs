@@ -495,7 +495,7 @@ async fn read_dump_with(
     Ok(snapshot)
 }
 
-/// Errors about the missing ones of several names; the other objects are still shown.
+/// Errors about missing objects of a line with several names. The other objects are still shown.
 pub struct MissingNames {
     is_one: bool,
     errors: Vec<CliError>,

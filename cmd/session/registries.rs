@@ -167,7 +167,7 @@ fn with_next_step(error: CliError, reason: &Reason) -> CliError {
     match reason {
         Reason::Unauthorized { registry, .. } => error.hint(format!("log in with `docker login {registry}`")),
         Reason::Tls { registry, .. } => error.hint(format!(
-            "for a registry with certificates of its own add --registry-ca FILE, for one without TLS --plain-http {registry}"
+            "for a registry with its own certificates, add --registry-ca FILE; for a registry without TLS, add --plain-http {registry}"
         )),
         Reason::Unsigned { seen: 0, skipped: None, .. } => error.hint("sign it with `cosign sign --key`, keyless signatures do not count"),
         _ => error,
@@ -282,7 +282,7 @@ impl SourceArgs {
         match &self.distribution {
             Some(_) => self.open(shell, None).await.map(Some),
             None if self.verify_key.is_some() => {
-                Err(CliError::usage("--verify-key verifies artifacts that are pulled, and none is")
+                Err(CliError::usage("--verify-key verifies artifacts that are pulled, but no artifact is pulled")
                     .hint(NOTHING_TO_VERIFY))
             }
             None => Ok(None),

@@ -79,7 +79,7 @@ impl WatchWakeups {
         if shell.output_is_lost() {
             return Ok(false);
         }
-        shell.while_wanted(self.another(shell)).await.transpose().map(|another| another.is_some())
+        shell.until_timeout(self.another(shell)).await.transpose().map(|another| another.is_some())
     }
 
     async fn another(&mut self, shell: &Shell) -> Result<(), CliError> {

@@ -79,7 +79,7 @@ impl CollectedOutput {
     }
 
     /// Returns the lines for standard error, once.
-    pub fn take_talk(&self) -> Vec<String> {
+    pub fn take_stderr_lines(&self) -> Vec<String> {
         std::mem::take(&mut self.contents().talk)
     }
 }

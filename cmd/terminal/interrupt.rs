@@ -101,12 +101,12 @@ pub async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let hangs_on = hangs_on();
+        let is_sighup_ignored = is_sighup_ignored();
         if let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
                 _ = terminate.recv() => {}
-                _ = hang_up.recv(), if !hangs_on => {}
+                _ = hang_up.recv(), if !is_sighup_ignored => {}
             }
             return;
         }
@@ -120,7 +120,7 @@ pub async fn interrupted() {
 /// Whether the process was started with SIGHUP ignored, as by `nohup`, to outlive its terminal. A signal handler would
 /// change that, so this is checked before a handler is installed; `false` if it cannot be checked.
 #[cfg(unix)]
-fn hangs_on() -> bool {
+fn is_sighup_ignored() -> bool {
     static IGNORED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         ignores_hang_up(&status)

@@ -274,14 +274,14 @@ struct ReadyCounts {
     not_ready: usize,
     suspended: usize,
     /// Rows with a readiness.
-    telling: usize,
+    with_readiness: usize,
 }
 
 impl ReadyCounts {
     fn add(&mut self, items: &[Item]) {
         self.rows += items.len();
         for ready in items.iter().filter_map(|item| item.ready.as_deref()) {
-            self.telling += 1;
+            self.with_readiness += 1;
             match ready {
                 "True" => {}
                 "Suspended" => self.suspended += 1,
@@ -292,11 +292,11 @@ impl ReadyCounts {
 
     /// Formats `14 of 212 not ready, 3 suspended`; `None` for a short list, or without a readiness.
     fn text(self) -> Option<String> {
-        if self.rows <= ROWS_WITHOUT_SUMS || self.telling == 0 {
+        if self.rows <= ROWS_WITHOUT_SUMS || self.with_readiness == 0 {
             return None;
         }
         let ready = match self.not_ready {
-            0 => format!("{} of {} ready", self.telling - self.suspended, self.rows),
+            0 => format!("{} of {} ready", self.with_readiness - self.suspended, self.rows),
             not => format!("{not} of {} not ready", self.rows),
         };
         let suspended = if self.suspended > 0 { format!(", {} suspended", self.suspended) } else { String::new() };
@@ -548,7 +548,9 @@ mod tests {
 
     #[test]
     fn sums_are_printed_for_more_than_ten_rows_that_have_a_readiness() {
-        let sums = |rows, not_ready, suspended, telling| ReadyCounts { rows, not_ready, suspended, telling }.text();
+        let sums = |rows, not_ready, suspended, with_readiness| {
+            ReadyCounts { rows, not_ready, suspended, with_readiness }.text()
+        };
         assert_eq!(sums(212, 14, 0, 212).as_deref(), Some("14 of 212 not ready"));
         assert_eq!(sums(212, 14, 3, 212).as_deref(), Some("14 of 212 not ready, 3 suspended"));
         assert_eq!(sums(12, 0, 2, 12).as_deref(), Some("10 of 12 ready, 2 suspended"));

@@ -98,7 +98,7 @@ impl Progress {
             return Progress { renderer: Renderer::Silent, lines: HashMap::new(), raw: false };
         }
         if mode != ProgressMode::None {
-            shell.has_progress();
+            shell.disable_waiting_message();
         }
         // A terminal without cursor movement gets a line for every change.
         let can_redraw = !environment::is_dumb();

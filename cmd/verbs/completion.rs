@@ -44,8 +44,8 @@ local -a open=(\"${(@M)other:#*=}\")
         [[ -n $open ]] && _describe -V 'values' open -S ''
         [[ -n $other ]] && _describe -V 'values' other";
 
-/// In a folder of zsh's `fpath`, the script is loaded at the first Tab as the completion function itself, and has to
-/// answer.
+/// zsh loads a script in its `fpath` at the first Tab, as the completion function itself. The script must therefore
+/// complete that first line, too.
 const ZSH_AS_FUNCTION: &str = "\
 if [[ $funcstack[1] == _flux-operator ]]; then
     _clap_dynamic_completer_flux_operator

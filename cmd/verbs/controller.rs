@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_port_or_a_place_or_nothing() {
+    fn a_listen_address_is_a_port_on_all_interfaces_an_ip_with_a_port_or_0_for_none() {
         assert_eq!(":8080".parse(), Ok(Address::Everywhere(8080)));
         assert_eq!("127.0.0.1:0".parse(), Ok(Address::At(([127, 0, 0, 1], 0).into())));
         assert_eq!("0".parse(), Ok(Address::Nowhere));

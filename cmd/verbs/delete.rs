@@ -75,11 +75,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     match wanted.only(instance_kind()) {
         Some(name) => instance::run(args, name, shell),
         None if args.filename.is_some() => {
-            Err(CliError::usage("-f names an instance, and other objects are named as well")
+            Err(CliError::usage("-f and the names of other objects cannot be used together")
                 .hint("leave one of them out"))
         }
         // Deleting an instance uninstalls its Flux, so each one is shown and confirmed separately.
-        None if wanted.kinds().contains(&instance_kind()) => Err(CliError::usage("an instance is deleted by itself")
+        None if wanted.kinds().contains(&instance_kind()) => Err(CliError::usage("delete each instance separately")
             .hint("run `flux-operator delete instance NAME` for each")),
         None => resource::run(args, wanted, shell),
     }

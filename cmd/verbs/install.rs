@@ -99,7 +99,7 @@ pub struct Args {
 }
 
 /// # Errors
-/// Those of reading the image.
+/// Usage, if no image is given.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.flux_namespace();
     let params = args.params(&namespace, required_image(args.image.as_deref())?);
@@ -119,7 +119,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
             &[
                 always("get patch", "fluxinstances"),
                 when("the instance is new", "create", "fluxinstances"),
-                when("it is followed", "list watch", "fluxinstances"),
+                when("the command waits for the instance", "list watch", "fluxinstances"),
             ],
         );
     }
@@ -131,19 +131,19 @@ const INSTALLS: &[Right] = &[
     always("patch", KIND),
     when("the object is new", "create", KIND),
     when("the object is read by its name", "get list", KIND),
-    when("it is waited for", "watch", KIND),
+    when("the command waits for the object", "watch", KIND),
     when("a binding changes its role and is created again", "delete", KIND),
 ];
 /// Rights to read the objects of others that an installation has to consider.
 const LOOKS: &[Right] = &[
-    when("objects that no operator would serve are looked for", "list", FLUX),
+    when("the command looks for objects that no operator would reconcile", "list", FLUX),
     always("list", "clusterrolebindings"),
     when(
-        "what others have installed is compared",
+        "objects that others have installed are compared",
         "get list",
         "clusterroles clusterrolebindings customresourcedefinitions",
     ),
-    when("another operator is looked for", "list", "deployments leases"),
+    when("the command looks for another operator", "list", "deployments leases"),
 ];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -248,7 +248,7 @@ async fn print_cluster_logs(
             if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
         });
         // Following ends with the time-out, or when the reader closes the output.
-        let _ = shell.while_wanted(lines).await;
+        let _ = shell.until_timeout(lines).await;
         return Ok(Exit::Done);
     }
     missing_names.report(shell, Exit::Done)

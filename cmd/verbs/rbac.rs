@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_without_rows_exist() {
+    fn every_command_that_is_listed_as_needing_no_rights_exists() {
         let tree = Cli::command();
         for (word, _) in COMMANDS_WITHOUT_RIGHTS {
             assert!(tree.find_subcommand(word).is_some(), "{word}");

@@ -91,7 +91,7 @@ fn change(args: &Args) -> SpecChange<'_> {
     }
 }
 
-/// Shows the changes of the rollback, and asks; `None` when there is nothing to do, or only to show.
+/// Shows the changes of the rollback and asks for confirmation. Returns `None` if nothing changes, or for a dry run.
 async fn prepare(
     args: &Args,
     session: &Session<'_>,

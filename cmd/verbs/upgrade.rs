@@ -142,7 +142,7 @@ struct AgreedUpgrade {
     reconciler: Reconciler,
 }
 
-/// Shows the change, and asks; `None` when there is nothing to do, or only to show.
+/// Shows the change and asks for confirmation. Returns `None` if nothing changes, or for a dry run.
 async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<Option<AgreedUpgrade>, CliError> {
     let shell = session.shell;
     let (live, instance) = change_spec::read(session, target).await?;

@@ -52,7 +52,7 @@ pub enum Command {
 }
 
 /// Rows of a wait for one object.
-const WAITS: &[Right] = &[always("list", KIND), when("it is not done at the first look", "watch get", KIND)];
+const WAITS: &[Right] = &[always("list", KIND), when("the awaited state is not reached yet", "watch get", KIND)];
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     if let Some(Command::Revision(args)) = &args.command {

@@ -333,7 +333,7 @@ impl<'a> Watch<'a> {
                                 return;
                             }
                         }
-                        Err(error) => tracing::warn!("cannot follow what was installed: {}", error.sentence()),
+                        Err(error) => tracing::warn!("cannot watch the installed objects: {}", error.sentence()),
                     }
                 }
             });
@@ -384,13 +384,13 @@ impl<'a> Watch<'a> {
         let managers = &self.shared.options.extra_managers;
         let change = match before {
             Some(before) if before.version != now.version => {
-                self.moved(&id);
+                self.record_object_change(&id);
                 foreign_change(&id.kind, &before, &object, managers)
             }
             // The run that began with this watch has already seen older objects.
             None if fields::time(&object, "/metadata/creationTimestamp").is_some_and(|made| made >= self.begun) => {
                 if has_late_writer(&object) {
-                    self.moved(&id);
+                    self.record_object_change(&id);
                 }
                 early_change(&id.kind, &object, managers)
             }
@@ -401,13 +401,13 @@ impl<'a> Watch<'a> {
             let more = change.fields.len().saturating_sub(NAMED_FIELDS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let what = format!("{id} was changed by {}: {named}{more}", change.manager);
-            self.drifted(id, &change.manager, what, current).await;
+            self.handle_drift(id, &change.manager, what, current).await;
         }
     }
 
     fn forget(&mut self, id: ObjectId) {
         if self.known.remove(&id).is_some() {
-            self.moved(&id);
+            self.record_object_change(&id);
             self.gone.insert(id);
         }
     }
@@ -424,11 +424,11 @@ impl<'a> Watch<'a> {
                 Ok(Some(live)) => owner_change_text(&id, &live),
                 _ => format!("{id} was deleted"),
             };
-            self.drifted(id, "", what, current).await;
+            self.handle_drift(id, "", what, current).await;
         }
     }
 
-    fn moved(&self, id: &ObjectId) {
+    fn record_object_change(&self, id: &ObjectId) {
         // Report a change of a controller's readiness at once; the rest can wait.
         if id.kind == "Deployment" {
             self.channels.report.notify_one();
@@ -436,7 +436,7 @@ impl<'a> Watch<'a> {
         self.shared.quiet.observed().last_change = Some(Instant::now());
     }
 
-    async fn drifted(&mut self, id: ObjectId, manager: &str, what: String, current: &CurrentInstance) {
+    async fn handle_drift(&mut self, id: ObjectId, manager: &str, what: String, current: &CurrentInstance) {
         let Some(instance) = &current.instance else { return };
         self.shared.telemetry.drift(&id.kind, manager);
         if instance.is_suspended() || instance.metadata.deletion_timestamp.is_some() {
@@ -503,7 +503,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     #[ignore = "slow: it simulates two weeks"]
-    async fn two_weeks_of_foreign_changes_leave_nothing_behind() {
+    async fn state_and_metrics_stay_bounded_during_two_weeks_of_foreign_changes() {
         // This cluster only accepts events.
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             http::Response::builder().status(201).body(kube::client::Body::from(b"{}".to_vec()))
@@ -525,7 +525,7 @@ mod tests {
         for minute in 0..minutes {
             let id = ObjectId::new("apps", "Deployment", Some("flux-system"), &format!("one-{}", minute % 977));
             let what = format!("{id} was changed by somebody-{minute}");
-            watch.drifted(id, &format!("somebody-{minute}"), what, &current).await;
+            watch.handle_drift(id, &format!("somebody-{minute}"), what, &current).await;
             while requests.try_recv().is_ok() {
                 corrected += 1;
             }

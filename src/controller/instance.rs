@@ -32,7 +32,7 @@ const FULL_LOOK_EVERY: u32 = 10;
 /// The result of a piece of work.
 enum WorkOutcome {
     Ran(Outcome),
-    /// Nothing had changed, so nothing was read.
+    /// Nothing has changed since the last full run, so its outcome was confirmed without reading the objects.
     Confirmed(Outcome),
     Uninstalled(UninstallResult),
     /// The instance does not exist, or it is being deleted and does not have the operator's finalizer.
@@ -109,7 +109,7 @@ impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>> Worker for In
             }
             match worked {
                 Err(error) => refused(&error),
-                Ok(done) => concluded(&shared, done, begun, &confirmed),
+                Ok(done) => log_work_outcome(&shared, done, begun, &confirmed),
             }
         })
     }
@@ -121,7 +121,7 @@ impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>> Worker for In
 }
 
 /// Logs the end of a piece of work, and returns when the next one is due.
-fn concluded(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed: &AtomicU32) -> RunEnd {
+fn log_work_outcome(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed: &AtomicU32) -> RunEnd {
     match done {
         WorkOutcome::Nothing => RunEnd::Done(None),
         WorkOutcome::Confirmed(outcome) => {
@@ -195,7 +195,7 @@ pub(super) fn log_outcome(outcome: &Outcome) -> RunEnd {
     }
 }
 
-/// Logs why a run could not even record its end, and returns when the next run is due.
+/// Logs the error of a run that could not record its outcome, and returns when the next run is due.
 pub(super) fn refused(error: &ReconcileError) -> RunEnd {
     match error {
         // The watch reports the next change.
@@ -390,7 +390,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     #[ignore = "slow: it simulates two weeks"]
-    async fn two_weeks_of_intervals_are_that_many_runs_every_tenth_looks_at_everything_and_nothing_grows() {
+    async fn two_weeks_of_runs_keep_the_interval_check_everything_every_tenth_time_and_do_not_grow() {
         const DAY: Duration = Duration::from_secs(24 * 3600);
         const INTERVAL: Duration = Duration::from_secs(600);
         let shared = Arc::new(shared());

@@ -57,7 +57,7 @@ pub fn manifests(params: &OperatorParams) -> Vec<Value> {
     objects.extend(definitions(params));
     objects.push(service_account(params));
     objects.extend(rbac(params));
-    objects.extend(roles_of_people(params));
+    objects.extend(user_roles(params));
     objects.push(service(params));
     objects.push(deployment(params));
     objects
@@ -166,7 +166,7 @@ fn binding(params: &OperatorParams, role_kind: &str, name: &str, role: &str, nam
 }
 
 /// Returns the roles that extend view, edit and admin for users.
-fn roles_of_people(params: &OperatorParams) -> Vec<Value> {
+fn user_roles(params: &OperatorParams) -> Vec<Value> {
     let role = |name: &str, aggregate_to: &[&str], rights: RoleRules| {
         let mut metadata = metadata(params, name, false);
         for to in aggregate_to {

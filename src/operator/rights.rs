@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_any_version_of_flux_is_made_of_may_be_made_changed_and_deleted() {
+    fn the_operator_has_the_rights_to_manage_every_object_of_every_flux_version() {
         let distribution = Distribution::embedded();
         let components: Vec<&str> = Component::ALL.map(Component::as_str).to_vec();
         let mut seen = BTreeSet::new();
@@ -389,7 +389,7 @@ mod tests {
 
     /// If two rules listed the same right, removing it from one rule would not remove it from the role.
     #[test]
-    fn no_right_is_listed_twice_and_no_rule_of_the_namespace_is_given_everywhere_already() {
+    fn no_right_is_listed_twice_and_no_namespaced_rule_only_repeats_cluster_wide_rights() {
         let everywhere: Vec<Permission> = CLUSTER.iter().flat_map(|rule| rule.permissions(None, "fs")).collect();
         let own: Vec<Permission> = OWN_NAMESPACE.iter().flat_map(|rule| rule.permissions(None, "fs")).collect();
         for rights in [&everywhere, &own] {

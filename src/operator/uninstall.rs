@@ -101,7 +101,7 @@ pub async fn uninstall_operator_plan(
         let reason = match id.kind.as_str() {
             "Namespace" => Some("it may contain other resources".to_owned()),
             DEFINITION if keep_definitions => Some("CRDs are kept".to_owned()),
-            DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &resource_sets).await?,
+            DEFINITION => reason_to_keep_definition(cluster, there, namespace, &elsewhere, &resource_sets).await?,
             // The running operator creates its lease without labels.
             "Lease" => None,
             _ if is_own(there, namespace) => None,
@@ -150,7 +150,7 @@ async fn list_ids(cluster: &Cluster, kind: &ResourceType) -> Result<Vec<ObjectId
 }
 
 /// Returns the reason to keep a definition, if any. Deleting a definition deletes all objects of its kind.
-async fn why_definition_stays(
+async fn reason_to_keep_definition(
     cluster: &Cluster,
     definition: &Value,
     namespace: &str,

@@ -90,7 +90,7 @@ pub async fn wait(
         };
         match change {
             Ok(change) => wait.record_change(live_objects, &id, change),
-            // Pods only explain. A user who may not read them can still wait.
+            // Pods only explain the state of a Deployment, so a user who may not read pods can still wait.
             Err(error) if is_pods(&id) => tracing::debug!("cannot watch pods: {error}"),
             Err(error) => return Err(error),
         }

@@ -114,7 +114,7 @@ pub async fn run(
             false => writer.progressing(IN_PROGRESS),
         }
         writer.write(cluster).await?;
-        writer.refuse_leaving()?;
+        writer.refuse_if_being_deleted()?;
     }
     let announcer = Announcer::about(cluster, &provider, options.notifications.clone());
     let mut run = InputProviderRun { cluster, options, provider: &provider, writer, announcer };
@@ -167,7 +167,7 @@ impl InputProviderRun<'_> {
         if !is_static {
             self.writer.progressing(IN_PROGRESS);
             self.writer.write(self.cluster).await?;
-            self.writer.refuse_leaving()?;
+            self.writer.refuse_if_being_deleted()?;
         }
         let exported = match export_now(self.cluster, self.provider, &settings, self.options).await {
             Ok(exported) => exported,

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_short_wait_ends_at_a_stop_after_a_newer_request_and_never_at_the_request() {
+    async fn a_stop_only_wait_ignores_a_newer_request_and_ends_at_a_later_stop() {
         let (sender, interrupts) = channel();
         let newer = Interrupt::Superseded("FluxInstance/a/flux".into());
         let stop = Interrupt::Stop("shutdown".into());

@@ -120,7 +120,7 @@ async fn stored(cluster: &Cluster, namespace: &str) -> Result<Vec<Value>, Cluste
     Ok(items)
 }
 
-/// Returns the inputs of a revision: the kept build, or else today's spec with the version of that time.
+/// Returns the spec of a revision: the kept one, or else the current spec with the version of that revision.
 pub(super) async fn find(
     cluster: &Cluster,
     instance: &FluxInstance,

@@ -1,8 +1,8 @@
 //! Rewrites stored custom resources in the current storage version of their definition.
 //!
-//! An API version can be dropped only when no object is stored in it. After an upgrade every object is touched once, so
-//! that the API server stores it again; then the definition may forget the old versions. Managed fields contain an API
-//! version too: an entry with a dropped one would make the next apply fail.
+//! An API version can be dropped only if no object is stored in it. After an upgrade, every object is touched once, so
+//! that the API server stores it again. The old versions are then removed from the definition's `storedVersions`.
+//! Managed fields contain an API version too: an entry with a dropped version would make the next apply fail.
 
 use std::collections::BTreeSet;
 
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_does_not_know_the_new_version_forgets_no_old_one() {
+    async fn old_versions_are_kept_if_the_server_does_not_serve_the_new_version() {
         let served = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1beta2", "resources": [{"resource": "buckets",
                 "responseKind": {"group": "g", "version": "v1beta2", "kind": "Bucket"}, "scope": "Namespaced",

@@ -127,7 +127,7 @@ impl Proof {
             })
     }
 
-    /// Compares a value that is owned as a whole. No part of the manifest may be missing from it, even an empty one.
+    /// Compares a value that is owned as a whole. It must contain every part of the manifest, even the empty parts.
     fn same(&self, desired: &Value, live: &Value, key: &str, parent: Option<&str>) -> bool {
         if desired == live {
             return true;

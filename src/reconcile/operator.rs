@@ -78,7 +78,7 @@ impl fmt::Display for OperatorCoverage {
                 write!(f, "the operator in namespace {} is not running: {}", operator.namespace, operator.state)
             }
             OperatorCoverage::NotInstalled => f.write_str("no operator is installed in this cluster"),
-            OperatorCoverage::Unknown(why) => write!(f, "cannot tell whether an operator is running: {why}"),
+            OperatorCoverage::Unknown(why) => write!(f, "cannot determine whether an operator is running: {why}"),
         }
     }
 }
@@ -202,7 +202,7 @@ fn operator(
     });
     let held = |record: &LeaseRecord| format!("{} holds lease/{namespace}/{OPERATOR_NAME}", record.holder);
     let judged = OperatorState::of(deployment, lease.clone(), now);
-    let (presence, state) = match judged.knowing_of_no_lease(deployment.filter(|_| is_without_lease), now) {
+    let (presence, state) = match judged.without_lease(deployment.filter(|_| is_without_lease), now) {
         OperatorState::Running => {
             let fresh = lease.as_ref().filter(|record| record.is_fresh(now)).map(held);
             (OperatorPresence::Running, fresh.or(pods)?)

@@ -27,7 +27,7 @@ pub enum ReconcileError {
     Lease { namespace: String, source: LeaseError },
     #[error("lost lease/{namespace}/flux-operator to another reconciler")]
     LeaseLost { namespace: String },
-    #[error("an operator is alive: {operator}")]
+    #[error("an operator is running: {operator}")]
     OperatorAlive { operator: String },
     #[error("an operator does not respond: {}", operator.state)]
     OperatorSilent { operator: Box<Operator> },
@@ -61,7 +61,7 @@ pub enum ReconcileError {
     )]
     OwnedByOther { instance: ObjectId, owner: ObjectId, objects: Vec<ObjectId> },
     /// Deleting custom resources was not accepted.
-    #[error("custom resources are deleted with their CRDs: {}", lost_text(definitions))]
+    #[error("custom resources would be deleted with their CRDs: {}", lost_text(definitions))]
     CustomResourcesLost { definitions: Vec<(ObjectId, CustomResources)> },
     /// No loss was accepted; `downgrade` is the current and the new version.
     #[error("{instance} would {}", destructive_text(pruned, downgrade.as_ref()))]
@@ -92,7 +92,7 @@ impl ReconcileError {
 }
 
 fn destructive_text(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> String {
-    let downgrade = downgrade.map(|(from, to)| format!("go back from {from} to {to}"));
+    let downgrade = downgrade.map(|(from, to)| format!("downgrade from {from} to {to}"));
     let pruned = (!pruned.is_empty()).then(|| format!("delete {}", some(pruned)));
     downgrade.into_iter().chain(pruned).collect::<Vec<_>>().join(" and ")
 }

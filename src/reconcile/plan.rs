@@ -519,7 +519,7 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
 }
 
 /// Returns the objects that differ from the state for which a saved plan was made; empty if nothing changed.
-pub async fn moved(
+pub async fn objects_changed_since_plan(
     cluster: &Cluster,
     live_objects: &mut LiveObjects,
     plan: &Plan,

@@ -38,8 +38,8 @@ pub struct HeldObject {
 pub(super) struct RemovalOptions<'a> {
     /// The owner whose labels an object must carry to be deleted.
     pub owner: &'a InventoryOwner,
-    /// Whether everything is removed: then each part is a stage of its own, and objects with foreign finalizers are
-    /// deleted anyway.
+    /// Whether everything is removed. In that case, each part is a separate stage, and definitions are deleted even if
+    /// their objects have foreign finalizers.
     pub uninstalls: bool,
     /// Limit for waiting until the deleted objects are gone.
     pub deadline: Instant,
@@ -107,8 +107,8 @@ pub(super) async fn remove(
     let held_definitions: Vec<ObjectId> =
         definitions.iter().filter(|one| is_held(one, &removed.held)).map(ObjectId::of).collect();
     if !options.uninstalls {
-        // A definition with objects that have foreign finalizers would stay Terminating. It is kept, and still has to
-        // be deleted.
+        // A definition whose objects have foreign finalizers would remain Terminating after its deletion. It is kept
+        // for now, and a later run deletes it.
         others.retain(|one| !held_definitions.contains(&one.object));
         removed.left.extend(held_definitions.iter().cloned());
     }

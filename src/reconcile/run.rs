@@ -71,9 +71,9 @@ pub async fn run(
     }
 }
 
-/// Records another run of an instance of which nothing has changed since the last full run: it builds nothing, and only
-/// writes the status. Returns `None` if the last run did not succeed or something was requested since; then use
-/// [`run`].
+/// Records another run of an instance without building it; call it only if nothing has changed since the last full run.
+/// Only the status is written. Returns `None` if the last run did not succeed, or a run was requested since; in that
+/// case, call [`run`].
 ///
 /// # Errors
 /// The status cannot be written.
@@ -236,7 +236,7 @@ async fn check_plan(
     let ids = plan.objects.iter().map(|object| object.object.clone()).collect();
     let mut objects = LiveObjects::take(cluster, &objects_to_read(&instance, ids), options.plan.concurrency).await?;
     let operator = check_operator(&instance, &objects, options)?;
-    let moved = plan::moved(cluster, &mut objects, plan).await?;
+    let moved = plan::objects_changed_since_plan(cluster, &mut objects, plan).await?;
     // An object that the plan keeps may have changed too; then the plan is no longer complete.
     if !moved.is_empty() {
         return Err(ReconcileError::Moved { objects: moved });
@@ -259,7 +259,7 @@ fn check_operator(instance: &FluxInstance, live: &LiveObjects, options: &RunOpti
     Ok(operator.is_some())
 }
 
-/// The write to the object before the work begins, once it is certain that the run is not refused.
+/// The write to the object that starts a run. It is deferred until it is certain that the run is not refused.
 pub(super) enum DeferredWrite<'a> {
     /// The object as its author wrote it.
     Written {
@@ -405,7 +405,7 @@ impl<'a> Run<'a> {
         let operator = check_operator(&self.instance, &live, self.options)?;
         let trusted = objects_of_distribution(&self.instance, &built);
         let planned = make_plan(cluster, &self.instance, built, &mut live, &trusted, options).await;
-        // `carry_out`, which records the attempt, is not reached then.
+        // A failed plan ends the run before `carry_out`, which otherwise records the attempt.
         if let Err(Stop::Failed(_)) = &planned {
             self.writer.status.last_attempted_revision = self.revision.clone();
         }

@@ -197,7 +197,7 @@ impl<K: Reconciled> StatusWriter<K> {
     ///
     /// # Errors
     /// [`ReconcileError::BeingDeleted`].
-    pub fn refuse_leaving(&self) -> Result<(), ReconcileError> {
+    pub fn refuse_if_being_deleted(&self) -> Result<(), ReconcileError> {
         match self.is_leaving {
             true => Err(ReconcileError::BeingDeleted { instance: self.id.clone() }),
             false => Ok(()),

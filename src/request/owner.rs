@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_gets_what_helm_adopts_by_and_the_fields() {
+    fn an_object_that_moves_to_a_release_gets_the_adoption_metadata_of_helm_and_its_field_ownership() {
         let (from, to) = (Owner::of(&kustomization("a")).unwrap(), Owner::of(&release()).unwrap());
         let patch = plan_move(&live(labels_of("a")), &from, &to).patch.unwrap();
         let labels = &patch[0]["value"];

@@ -95,7 +95,7 @@ pub fn condition(object: &Value, condition_type: &str) -> Option<ConditionView> 
 }
 
 /// Returns the most informative condition: Ready once it is decided, then Stalled, then Reconciling.
-pub fn telling_condition(object: &Value) -> Option<ConditionView> {
+pub fn most_informative_condition(object: &Value) -> Option<ConditionView> {
     use kind_of_condition::{READY, RECONCILING, STALLED};
     let holds = |name| condition(object, name).filter(|c| c.status == "True");
     let ready = condition(object, READY);
@@ -238,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn the_telling_condition_is_what_happens_now_or_else_the_outcome() {
+    fn the_most_informative_condition_is_ready_once_decided_and_reconciling_until_then() {
         let with = |list: Value| json!({"metadata": {"name": "a"}, "status": {"conditions": list}});
         let reconciling = json!({"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "apply"});
         let now = with(json!([reconciling, ready("Unknown", "Progressing", 1)]));
-        assert_eq!(telling_condition(&now).unwrap().to_string(), "Reconciling=True Progressing: apply");
+        assert_eq!(most_informative_condition(&now).unwrap().to_string(), "Reconciling=True Progressing: apply");
         let failed = with(json!([reconciling, ready("False", "BuildFailed", 1)]));
-        assert_eq!(telling_condition(&failed).unwrap().to_string(), "Ready=False BuildFailed: m");
+        assert_eq!(most_informative_condition(&failed).unwrap().to_string(), "Ready=False BuildFailed: m");
     }
 }

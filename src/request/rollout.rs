@@ -1,4 +1,4 @@
-//! Follows the start of Flux's controllers while an operator works elsewhere: their Deployments and pods, by watch.
+//! Watches the Deployments and pods of Flux's controllers while an operator in the cluster starts them.
 
 use std::collections::BTreeMap;
 

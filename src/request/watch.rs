@@ -6,7 +6,7 @@ use futures::{StreamExt, pin_mut, stream};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::readiness::{ConditionView, PendingReason, Readiness, assess, telling_condition};
+use super::readiness::{ConditionView, PendingReason, Readiness, assess, most_informative_condition};
 use crate::api::kinds::{EVENT, ResourceType, Suspension};
 use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
@@ -268,7 +268,7 @@ impl Wait {
                             report(sign);
                         };
                         let verdict = judge(object.as_ref(), &mut note);
-                        let condition = object.as_ref().and_then(telling_condition);
+                        let condition = object.as_ref().and_then(most_informative_condition);
                         // A decided condition from before the request or the change is old, so it is not reported.
                         let is_decided = condition.as_ref().is_some_and(|now| now.status != "Unknown");
                         let is_old = std::mem::take(&mut is_first) && is_unseen && is_decided;

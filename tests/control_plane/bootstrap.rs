@@ -110,7 +110,7 @@ async fn a_bootstrapped_installation_is_kept_by_the_instance_that_is_made_of_it(
     run(&world, "migrate bootstrap --apply --timeout 60s").await.exits(0);
     let after: Vec<Value> = world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.iter().map(pod).collect();
     for (before, after) in before.iter().zip(&after) {
-        // But for the digest and flags at their default the pods are what they were.
+        // The pods are unchanged, except for the digest and for flags with their default values.
         let (mut was, mut is) = (before.clone(), after.clone());
         let (old, new) = (was["containers"][0].take(), is["containers"][0].take());
         assert_eq!(was, is);
@@ -270,7 +270,7 @@ async fn settings_that_an_instance_cannot_express_are_reported(cluster: TestClus
     assert!(world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await.is_none());
 }
 
-/// `flux bootstrap github --token-auth`; `flux install` and a sync by kubectl; the same of a repository that anybody may read.
+/// `flux bootstrap github --token-auth`; `flux install` and a sync by kubectl; the same with a public repository.
 async fn the_three_installations_of_a_home_lab_are_kept(cluster: TestCluster) {
     for (way, cluster_name, secret) in
         [("bootstrap", "dev", Some("flux-system")), ("kubectl", "prod", Some("fluxcd-test")), ("kubectl", "prod", None)]

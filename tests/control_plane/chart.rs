@@ -207,6 +207,6 @@ async fn objects_of_the_program_are_adopted_by_a_release_that_takes_ownership(cl
         let live = world.read(&id).await.unwrap().unwrap();
         assert_eq!(live["metadata"]["annotations"]["meta.helm.sh/release-name"], "flux-operator", "{id}");
     }
-    // From now on without being asked to.
+    // Later upgrades need no flags to take ownership.
     text(&run(&helm, &release, Some(kubeconfig.path())));
 }

@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         return exit;
     }
     let tests = [
+        // One test that takes minutes: first, so that nothing has to wait for it at the end.
+        windows::tests(),
         bootstrap::tests(),
         chart::tests(),
         cluster::tests(),
@@ -43,7 +45,6 @@ fn main() -> ExitCode {
         reconcile::tests(),
         faults::tests(),
         guide::tests(),
-        windows::tests(),
     ];
     support::run_tests(tests.concat())
 }

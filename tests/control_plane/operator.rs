@@ -1,4 +1,4 @@
-//! The operator on a cluster: how it comes, what it may do there, and how it goes. Its pods are played by the kubelet.
+//! The operator on a cluster: its installation, its rights and its uninstallation. The kubelet simulates its pods.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,15 +21,15 @@ use crate::support::{ClusterTest, TestCluster, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        an_operator_is_installed_once_changed_in_place_and_taken_off_again,
+        the_operator_is_installed_idempotently_changed_in_place_and_uninstalled,
         the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstall_flux,
-        an_operator_with_its_own_rights_alone_looks_after_an_instance_from_install_to_uninstall,
+        the_operator_manages_an_instance_from_install_to_uninstall_with_only_its_own_rights,
         an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else,
         bindings_of_the_reference_to_cluster_admin_are_removed_or_reported,
         an_operator_of_somebody_else_is_replaced_although_its_selector_differs,
         resource_sets_are_kept_with_their_definition_and_reported,
         an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address,
-        an_operator_that_looks_after_an_instance_is_not_taken_off,
+        an_operator_is_not_uninstalled_while_its_instance_exists,
         objects_that_are_being_deleted_are_awaited_and_recreated,
     ]
 }
@@ -58,7 +58,7 @@ async fn as_operator(world: &World) -> Cluster {
     connected(kubeconfig.path()).await
 }
 
-async fn an_operator_is_installed_once_changed_in_place_and_taken_off_again(cluster: TestCluster) {
+async fn the_operator_is_installed_idempotently_changed_in_place_and_uninstalled(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let rbac = "rbac.authorization.k8s.io/v1";
     // Looking changes nothing.
@@ -79,13 +79,13 @@ async fn an_operator_is_installed_once_changed_in_place_and_taken_off_again(clus
         assert!(world.cluster.read(&id).await.unwrap().is_some(), "{id}");
     }
 
-    // Twice is once.
+    // A second installation changes nothing.
     let before = world.deployment("flux-operator").await["metadata"]["resourceVersion"].clone();
     let again = run(&world, &format!("install --image {IMAGE}")).await.exits(0);
     again.stderr_has("objects: 0 created, 0 configured, 0 deleted");
     assert_eq!(world.deployment("flux-operator").await["metadata"]["resourceVersion"], before);
 
-    // Other flags change what is there, and take back what they do not want.
+    // Other flags change the existing objects, and delete those that are no longer needed.
     run(&world, "install --image registry.example.com/flux-operator:v2 --replicas 2 --cluster-admin --operator-arg=--log-level=debug")
         .await
         .exits(0);
@@ -184,7 +184,7 @@ async fn the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstal
 }
 
 /// The pods of the Deployment are played; the program beside them has the rights of the service account and nothing else.
-async fn an_operator_with_its_own_rights_alone_looks_after_an_instance_from_install_to_uninstall(cluster: TestCluster) {
+async fn the_operator_manages_an_instance_from_install_to_uninstall_with_only_its_own_rights(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     installed(&world).await;
     let account = format!("system:serviceaccount:{NAMESPACE}:flux-operator");
@@ -195,7 +195,7 @@ async fn an_operator_with_its_own_rights_alone_looks_after_an_instance_from_inst
     let ready = run(&world, &format!("install --image {IMAGE} {flags}")).await.exits(0);
     ready.stdout_has("fluxinstance/flux-system/flux: Reconciliation finished");
 
-    // An upgrade with drift on the way, the report, the metrics, what it keeps to go back to.
+    // An upgrade that also corrects drift, the report, the metrics, and the revisions that are kept for a rollback.
     world
         .patch_as(
             "someone",
@@ -368,7 +368,7 @@ async fn an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_
     let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "ops"},
         "spec": {"distribution": {"version": "2.9.x", "registry": "ghcr.io/fluxcd"}}});
     let address = serve(instance.to_string()).await;
-    // The operator goes where the instance is: it looks at its own namespace only.
+    // The operator is installed in the namespace of the instance, because it watches only its own namespace.
     let done = run(&world, &format!("install --image {IMAGE} -f {address} --wait=false")).await.exits(0);
     done.stdout_has("deployment/ops/flux-operator: applied").stderr_has("is read without TLS");
     let stored = world.get("fluxcd.controlplane.io/v1", "FluxInstance", "ops", "flux").await.unwrap();
@@ -391,7 +391,7 @@ async fn an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_
     run(&own, &format!("install --image {IMAGE} -f {address} --components source-controller")).await.exits(2);
 }
 
-async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: TestCluster) {
+async fn an_operator_is_not_uninstalled_while_its_instance_exists(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let mut wanted = spec("2.9.x");
     wanted["components"] = json!(["source-controller"]);
@@ -419,7 +419,7 @@ async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: Test
     assert_eq!(world.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None).await.len(), 0);
 }
 
-/// As an uninstallation leaves it that was cut off.
+/// The state that an interrupted uninstallation leaves.
 async fn objects_that_are_being_deleted_are_awaited_and_recreated(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     installed(&world).await;

@@ -52,7 +52,7 @@ async fn an_object_changes_its_kustomization_and_is_never_pruned(cluster: TestCl
     run(&cluster, "migrate owner ks/old --to ks/new --object cm/moves --yes")
         .await
         .exits(0)
-        .stderr_has("What remains:");
+        .stderr_has("Remaining steps:");
     assert!(!inventory(&cluster, "old").await.contains(&entry));
     // Again there is nothing left to do.
     run(&cluster, "migrate owner ks/old --to ks/new --object cm/moves --yes").await.exits(3);

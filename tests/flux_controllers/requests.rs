@@ -43,7 +43,7 @@ async fn a_push_is_fetched_and_applied_by_two_commands(cluster: TestCluster) {
     run(&cluster, "reconcile gitrepo app --with-source").await.exits(2).stderr_has("has no source");
     run(&cluster, "reconcile ks app --reset").await.exits(2).stderr_has("--reset is for Helm releases");
 
-    // All of a kind: those that are suspended are left alone, and none is an answer as well.
+    // All objects of a kind: suspended objects are skipped, and it is reported if no object is left.
     run(&cluster, "suspend ks --all").await.exits(0).stderr_has("reconciliation suspended for");
     run(&cluster, "reconcile ks,gitrepo --all").await.exits(0).stdout_has("gitrepository/");
     run(&cluster, "reconcile ks --all").await.exits(3).stderr_has("there are no kustomizations to work on");

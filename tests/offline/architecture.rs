@@ -420,7 +420,7 @@ fn a_verb_uses_no_other_verb() {
 }
 
 #[test]
-fn no_file_uses_one_that_uses_it() {
+fn files_do_not_use_each_other_in_a_circle() {
     check_circles(&library(), CLIMBS);
     check_circles(&program(), PROGRAM_CLIMBS);
 }

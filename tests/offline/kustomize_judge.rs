@@ -96,7 +96,7 @@ fn compare(strategy: impl Strategy<Value = Case>) {
     compare_all(&cases, |refused| refused.iter().take(REFUSED_CASES).copied().collect());
 }
 
-/// Compares each case that ours accepts, and of those it refuses the ones that are picked.
+/// Compares every case that our engine accepts, and those of the refused cases that `pick` returns.
 fn compare_all(cases: &[Case], pick: impl for<'a> Fn(&[&'a Case]) -> Vec<&'a Case>) {
     let ours: Vec<_> = cases.iter().map(Case::ours).collect();
     let accepted: Vec<&Case> =

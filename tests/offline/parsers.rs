@@ -239,7 +239,7 @@ fn the_seeds_of_the_fuzzers_are_whole() {
     };
     for (name, text) in texts("saved_plan") {
         let saved: SavedPlan = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        // All of it is in the plan: nothing has a name that is not read.
+        // A plan reads every field of the seed.
         let mut written = serde_json::to_value(&saved).unwrap();
         written["format"] = json!("flux-operator/plan/v1");
         assert_eq!(written, serde_json::from_str::<serde_json::Value>(&text).unwrap(), "{name}");

@@ -276,7 +276,7 @@ async fn a_mirror_that_is_killed_goes_on_where_it_was() {
     let (source, target) = (format!("{}/src", from.host()), format!("{}/mirror", counted.host()));
     let names = components.map(|component| component.to_string()).join(",");
     let words = ["distribution", "mirror", &target, "--registry", &source, "--components", &names];
-    // Killed ever later, until it is done before that.
+    // Each command is killed later than the one before, until one completes first.
     let (mut kills, mut goes_on) = (0, false);
     loop {
         let mut stored = Vec::new();
@@ -466,7 +466,7 @@ async fn a_pull_wants_the_signature_that_the_key_verifies() {
     run(home, &diff("files")).await.exits(0).stderr_has("no differences");
     let verified = run(home, &verify).await.exits(0);
     assert_eq!(verified.stdout.trim(), pushed.digest.to_string());
-    verified.stderr_has("signed with the key that ours.pub verifies");
+    verified.stderr_has("the signature was verified with ours.pub");
     // A signature is about one digest: another artifact under the tag is not signed, though it is in the cache.
     let other = super::artifacts::push_files(&client, &reference, &[("flux/v2.9.4/rbac.yaml", "")]).await;
     assert_ne!(other.digest, pushed.digest);

@@ -32,7 +32,7 @@ tests![
     tls_needs_the_right_authority,
     a_client_certificate_is_shown_where_it_is_asked_for,
     a_proxy_is_asked_for_every_registry_but_those_on_loopback,
-    nothing_secret_is_in_what_is_shown,
+    the_debug_output_of_credentials_shows_no_secret,
 ];
 
 async fn pushed_artifacts_are_read_by_other_tools_and_by_us() {
@@ -366,7 +366,7 @@ async fn a_proxy_is_asked_for_every_registry_but_those_on_loopback() {
     assert_eq!(tunnels, ["tls.invalid:443", "plain.invalid:80", "tls.invalid:5000"]);
 }
 
-async fn nothing_secret_is_in_what_is_shown() {
+async fn the_debug_output_of_credentials_shows_no_secret() {
     let secret = || "s3cret".to_owned().into();
     let login = [
         Login::Password { username: "alice".to_owned(), password: secret() },

@@ -406,7 +406,7 @@ async fn the_flags_for_tls_reach_a_registry_with_certificates_of_its_own() {
     ] {
         let reference = format!("oci://{}/flux:latest", registry.host());
         let pull = [&REVISION[..], &["--no-cache", "--distribution", &reference]].concat();
-        call(&pull, &flags).await.exits(6).stderr_has("hint: for a registry with certificates of its own add");
+        call(&pull, &flags).await.exits(6).stderr_has("hint: for a registry with its own certificates, add");
     }
     let reference = format!("oci://{}/flux:latest", open.host());
     let push = ["distribution", "push", reference.as_str(), "--registry-ca"];

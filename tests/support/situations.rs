@@ -17,7 +17,7 @@ pub struct Situation {
     pub failing: u64,
     /// Root causes.
     pub causes: usize,
-    /// The command lines that name a way out have this in them; empty where there is none to name.
+    /// A part of the command that `status` has to recommend; empty if it has to recommend none.
     pub next: &'static str,
 }
 

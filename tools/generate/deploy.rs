@@ -1,6 +1,7 @@
 //! The manifests of the operator and its chart, from the one function that `install` applies.
 //!
-//! The chart's templates are those objects with marks where a value goes; a mark is a text no manifest holds.
+//! The chart's templates are these objects with placeholders (`@@…@@`) for the chart's values. Manifests do not contain
+//! such text otherwise.
 
 use flux_operator::format::{json, yaml};
 use flux_operator::operator::{OperatorParams, manifest_text, manifests};
@@ -172,7 +173,7 @@ fn definitions(params: &OperatorParams) -> String {
     file
 }
 
-/// Returns the rights: the smallest sufficient ones, or all.
+/// Returns the RBAC template: the minimal permissions, or cluster-admin if `clusterAdmin` is set.
 fn rights(params: &OperatorParams) -> String {
     let admin = OperatorParams { cluster_admin: true, ..params.clone() };
     let is_right = |object: &&Value| object["apiVersion"] == "rbac.authorization.k8s.io/v1";

@@ -21,8 +21,8 @@ const WRITE: &str = "GENERATE";
 /// A path in its folder, and the content.
 type File = (String, Vec<u8>);
 
-/// Fails where a committed file of `folder` is not as the code makes it, or where a folder below it, of which every file is
-/// generated, has another one.
+/// Fails if a committed file of `folder` differs from the generated file, or if the folder `generated_below` contains a
+/// file that is not generated. If [`WRITE`] is set, the generated files are written first.
 #[track_caller]
 fn is_up_to_date(folder: &str, generated_below: &str, files: Vec<File>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

@@ -1,4 +1,5 @@
-//! A man page per command. The library renders options; what a shell is to understand stands verbatim.
+//! Generates a man page per command. The library renders the options; text that users paste into a shell is kept
+//! verbatim.
 
 use clap::Command;
 

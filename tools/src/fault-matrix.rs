@@ -47,7 +47,7 @@ async fn main() -> Fallible<ExitCode> {
     let with_operator = std::env::args_os().any(|argument| argument == "operator");
     let actor = if with_operator { Actor::Operator } else { Actor::InProcess };
     let report = matrix::run(actor, Extent::Full, WORKERS, progress).await?;
-    println!("requests failed; in brackets how many of these the same run got over, the others the next one");
+    println!("failed requests; in brackets: recovered by the same run (the others: by the next run)");
     print!("{:<18}", "");
     Phase::ALL.iter().for_each(|phase| print!("{:>16}", format!("{phase:?}")));
     println!();

@@ -31,14 +31,14 @@ use crate::terminal::{CliError, Exit, Shell};
 const STORES: &[Right] = &[
     always("get patch", "fluxinstances"),
     when("the instance is new", "create list", "fluxinstances"),
-    when("it is followed", "list watch", "fluxinstances"),
+    when("the command waits for the instance", "list watch", "fluxinstances"),
 ];
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     rights.in_namespace(&namespace, STORES);
     rights.in_namespace(&namespace, LOOKS_FOR_PULL_SECRETS);
-    rights.everywhere(&[when("instances of other namespaces are looked for", "list", "fluxinstances")]);
+    rights.everywhere(&[when("the command looks for instances in other namespaces", "list", "fluxinstances")]);
     if args.in_process.in_process || args.plan.is_some() {
         rights.run_in_process();
         return;

@@ -34,7 +34,7 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
         if let Some(planned) = &cluster {
-            shell.interruptible(must_be(&session, planned, endpoint.as_deref())).await?;
+            shell.interruptible(refuse_other_cluster(&session, planned, endpoint.as_deref())).await?;
         }
         let again =
             session.command(&format!("plan {} --out {}", target.words(), args.file.display()), &target.namespace);
@@ -59,7 +59,7 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
 
 /// Refuses a plan that was made for another cluster. Before its instance exists, only the cluster's UID tells the two
 /// apart.
-async fn must_be(session: &Session<'_>, planned: &str, endpoint: Option<&str>) -> Result<(), CliError> {
+async fn refuse_other_cluster(session: &Session<'_>, planned: &str, endpoint: Option<&str>) -> Result<(), CliError> {
     match session.cluster_uid().await.ok().flatten() {
         Some(uid) if uid != planned => Err(CliError::failed(match endpoint {
             Some(endpoint) => format!("the plan was made for another cluster: {endpoint}"),

@@ -53,9 +53,9 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Opens the instance's distribution. Without a network the embedded one replaces the default artifact: nothing is
-/// written, so an answer from embedded data is better than none. The user's own artifact may differ in everything, so a
-/// failure is an error.
+/// Opens the instance's distribution. If the registry cannot be reached, the embedded distribution replaces the default
+/// artifact, because a build writes nothing. It does not replace any other artifact, which may have different content,
+/// so a failed pull of that artifact is an error.
 async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
     let source = &args.instance.source;
     let named = artifact.filter(|_| source.distribution.is_none());

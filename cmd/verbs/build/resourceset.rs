@@ -184,7 +184,7 @@ fn failed(error: &ResourceSetError, filename: &Path) -> CliError {
     let Some(place) = &error.place else { return failure };
     let line = match (error.kind, place.line) {
         (BuildErrorKind::Template, Some(line)) => format!(", line {line} of its text"),
-        (_, Some(line)) => format!(", line {line} of what it rendered"),
+        (_, Some(line)) => format!(", line {line} of its output"),
         (_, None) => String::new(),
     };
     let input = place.input.as_ref().map(|input| format!(", {input}")).unwrap_or_default();

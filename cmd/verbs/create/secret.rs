@@ -91,8 +91,8 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-/// Refuses `--token`, which signs in to the API server in every command. Beside credentials it is nearly always meant
-/// as one of them, but would be sent to the API server. `--kube-token` is unambiguous.
+/// Refuses `--token`, which signs in to the API server in every command. A user who writes it here nearly always means
+/// a credential for the Secret, but the token would be sent to the API server. `--kube-token` is unambiguous.
 fn refuse_token_of_server(meant: &[&str]) -> Result<(), CliError> {
     // clap treats `--kube-token` as an alias of `--token`, so only the raw words show which of them was written.
     let words = std::env::args_os().take_while(|word| word != "--");

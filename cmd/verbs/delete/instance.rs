@@ -33,7 +33,7 @@ pub fn rights(args: &Args, name: &str, rights: &mut Rights) {
         rows.push(when("it is not suspended yet", "patch", KIND));
     }
     if args.follow.waits() {
-        rows.push(when("it is not gone at the first look", "list watch", KIND));
+        rows.push(when("the instance is not deleted immediately", "list watch", KIND));
     }
     match &args.filename {
         Some(_) => rights.of_kind(&INSTANCE, Some(&namespace), &[], &rows),

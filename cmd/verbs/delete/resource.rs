@@ -35,7 +35,7 @@ pub fn rights(args: &Args, wanted: &ObjectSelection, rights: &mut Rights) {
         rights.wanted(wanted, &[always("patch", KIND)]);
     }
     if args.follow.waits() {
-        rights.wanted(wanted, &[when("it is not gone at the first look", "list watch", KIND)]);
+        rights.wanted(wanted, &[when("the object is not deleted immediately", "list watch", KIND)]);
         rights.everywhere(EXPLAINS_SILENCE);
     }
     rights.everywhere(FINDS_USERS);

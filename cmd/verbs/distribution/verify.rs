@@ -81,7 +81,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let versions: Vec<String> = distribution.versions().into_iter().map(|version| version.name).collect();
     shell.status(&format!("flux {} can be read", versions.join(", ")));
     match (&args.key, &source) {
-        (Some(key), _) => shell.status(&format!("signed with the key that {} verifies", key.display())),
+        (Some(key), _) => shell.status(&format!("the signature was verified with {}", key.display())),
         (None, Source::Artifact(_)) => shell.status("the signature was not verified: no --key was given"),
         _ => {}
     }

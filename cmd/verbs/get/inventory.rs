@@ -78,7 +78,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let owner = source.object(shell, &resource, namespace.as_deref(), name).await?;
             let desired = match resource == instance_type() {
                 true => desired_objects(&owner, named.as_ref(), &args.source).await,
-                false => Err(format!("what {name} should consist of is known to its controller only")),
+                false => Err(format!("only its controller can build the desired state of {name}")),
             };
             if let Err(why) = &desired {
                 shell.hint(&format!("only missing objects are shown as drift: {why}"));

@@ -154,8 +154,8 @@ impl View {
     }
 }
 
-/// Reads the objects that judge the rows of a list. `None` if they cannot be read: the rows are worth showing without a
-/// verdict.
+/// Reads the objects that the verdicts of a list depend on. Returns `None` if they cannot be read, because the list is
+/// useful without verdicts.
 async fn reconcilers(cluster: &Cluster, kinds: &[&'static FluxKind], namespace: Option<&str>) -> Option<Snapshot> {
     let now = Timestamp::now();
     let read = from_cluster::collect(cluster, |snapshot| drop(RowJudge::new(snapshot, kinds, namespace, now)));
@@ -171,8 +171,8 @@ struct RowScope<'k> {
 }
 
 impl RowScope<'_> {
-    /// Judges rows in their order, and reads the objects that this needs. If those cannot be read, the known objects
-    /// judge the rows.
+    /// Returns the verdicts of rows in their order, and reads the objects that the verdicts depend on. If these objects
+    /// cannot be read, the verdicts depend on the objects that are already known.
     async fn verdicts<'r, T>(
         self,
         cluster: &Cluster,

@@ -227,7 +227,7 @@ fn plan_text(migration: &OwnerMigration) -> String {
         lines.push(format!("{} is suspended", migration.from));
     }
     for one in &migration.moves {
-        let says = if one.steps.is_empty() { "is the new owner's already".to_owned() } else { one.steps.join("; ") };
+        let says = if one.steps.is_empty() { "already has the new owner".to_owned() } else { one.steps.join("; ") };
         lines.push(format!("{}: {says}", one.object));
     }
     for id in &migration.gone {
@@ -273,10 +273,10 @@ async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Tar
 fn print_remaining_steps(session: &Session<'_>, migration: &OwnerMigration, from: &Target, to: &Target) {
     let shell = session.shell;
     shell.status(&format!("✔ moved {} to {}", objects(migration.moves.len()), session.place(&to.reference())));
-    shell.status("What remains:");
+    shell.status("Remaining steps:");
     let release = migration.from.kind == "HelmRelease";
     let mut steps = vec![format!(
-        "have the objects in the content of {}: {}",
+        "add the objects to the content of {}, then {}",
         migration.to,
         session.command(&format!("reconcile {}", to.words()), &to.namespace)
     )];
@@ -284,7 +284,7 @@ fn print_remaining_steps(session: &Session<'_>, migration: &OwnerMigration, from
         // helm-controller uninstalls nothing when a suspended release is deleted.
         true => format!("delete {} while it is suspended: nothing is uninstalled", migration.from),
         false => format!(
-            "take them out of the content of {}, then {}",
+            "remove the objects from the content of {}, then {}",
             migration.from,
             session.command(&format!("resume {}", from.words()), &from.namespace)
         ),

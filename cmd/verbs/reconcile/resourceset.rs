@@ -60,8 +60,7 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     let again = format!("{without} --in-process");
     let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
     options.wait = args.follow.waits();
-    // This process answers the request itself. It is still written, so that the status names the request that was
-    // handled.
+    // This process handles the request itself. The request is still stored, so that the status names it as handled.
     options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), false, false));
     let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         reconcile::reconcile_resource_set(cluster, &target.id(), options, listener).await

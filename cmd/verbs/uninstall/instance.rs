@@ -37,7 +37,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.everywhere(READS_INVENTORY_CLUSTER);
     rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
     if args.follow.waits() {
-        rights.instance(name, &[when("it is not gone at the first look", "list watch", KIND)]);
+        rights.instance(name, &[when("the instance is not deleted immediately", "list watch", KIND)]);
     }
     Ok(())
 }

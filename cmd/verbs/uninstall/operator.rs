@@ -51,7 +51,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     rights.operator(&OperatorParams::new(namespace.as_str(), "image", "version"), UNINSTALLS);
     rights.everywhere(LOOKS);
-    rights.in_namespace(&namespace, &[when("a pod is not gone at once", "list", "pods")]);
+    rights.in_namespace(&namespace, &[when("a pod is not deleted immediately", "list", "pods")]);
     if args.with_instance {
         rights.instance("flux", &[always("get delete", KIND)]);
         rights.run_in_process();
@@ -62,18 +62,18 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 const UNINSTALLS: &[Right] = &[
     always("delete", KIND),
     when("the object is read by its name", "get list", KIND),
-    when("it is waited for", "watch", KIND),
+    when("the command waits for the object", "watch", KIND),
 ];
 /// Rights to look for objects that need the operator.
 const LOOKS: &[Right] = &[
-    when("objects that no operator would serve are looked for", "list", FLUX),
+    when("the command looks for objects that no operator would reconcile", "list", FLUX),
     always("list", "clusterrolebindings"),
     when(
-        "what others have installed is compared",
+        "objects that others have installed are compared",
         "get list",
         "clusterroles clusterrolebindings customresourcedefinitions",
     ),
-    when("an operator of another namespace is looked for", "list", "deployments leases"),
+    when("the command looks for an operator in another namespace", "list", "deployments leases"),
 ];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -1,4 +1,4 @@
-//! `wait instance`: looks beyond the Ready condition.
+//! `wait instance`: also checks for failures since the last reconciliation.
 
 use flux_operator::inspect::diagnose::why::{Why, why};
 use flux_operator::inspect::read::from_cluster;

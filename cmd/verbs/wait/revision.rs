@@ -111,7 +111,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.flux_kinds(
         None,
         |kind| KINDS.contains(&kind.kind),
-        &[always("list", KIND), when("the revision is not everywhere at the first look", "watch", KIND)],
+        &[always("list", KIND), when("the revision is not everywhere yet", "watch", KIND)],
     );
     rights.everywhere(&[when("an object is late", "list", "deployments events")]);
     read_words(rights, &args.resources)

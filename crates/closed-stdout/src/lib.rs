@@ -13,7 +13,8 @@ pub fn stdout_was_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// A list of functions that the loader calls before `main`. One system call and one atomic store need no runtime.
+/// An entry in the list of functions that the loader calls before `main`. The function makes one system call and one
+/// atomic store, so it does not depend on Rust's runtime.
 #[cfg(unix)]
 #[used]
 #[allow(unsafe_code, reason = "the section decides that the function runs before the runtime has started")]

@@ -69,9 +69,9 @@ impl Authorization {
     }
 
     /// Explains why there was no header within the limit of a call.
-    pub(super) fn is_late(&self, limit: Duration) -> Reason {
+    pub(super) fn timeout_reason(&self, limit: Duration) -> Reason {
         match self {
-            Authorization::Plugin(token) => token.is_late(limit),
+            Authorization::Plugin(token) => token.timeout_reason(limit),
             _ => Reason::Other(format!("no credentials within {limit:?}")),
         }
     }

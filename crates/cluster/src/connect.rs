@@ -48,7 +48,7 @@ pub struct ConnectOptions {
     /// The command without its arguments, for the `User-Agent` of every request.
     pub purpose: Option<String>,
     pub plugin_terminal: PluginTerminal,
-    /// Runs of credential plugins that connections to several clusters share.
+    /// Results of credential plugins, shared by the connections to several clusters.
     pub plugin_runs: Option<PluginRuns>,
     /// `PATH` for credential plugins; `None` uses the system's search.
     pub search_path: Option<OsString>,
@@ -297,9 +297,9 @@ fn without_credentials(
     Ok(())
 }
 
-/// Returns the source of the `Authorization` header; `None` if there is none or an auth-provider adds it. The
-/// precedence is client-go's: the server's URL, then a token file, then a token; a plugin is never run beside other
-/// credentials.
+/// Returns the source of the `Authorization` header; `None` if no header is sent or an auth-provider adds the header.
+/// The precedence is client-go's: credentials in the server's URL, a token file, a token, a user name. A plugin runs
+/// only if there are no other credentials.
 async fn authorize(
     user: &mut AuthInfo,
     in_url: Option<UrlCredentials>,

@@ -59,7 +59,7 @@ pub(super) struct PluginCredentials {
 
 impl PluginCredentials {
     /// Whether the credentials are valid for longer than `margin`.
-    fn last(&self, margin: Duration) -> bool {
+    fn are_valid_for(&self, margin: Duration) -> bool {
         self.expires.is_none_or(|end| Timestamp::now() + margin < end)
     }
 }
@@ -126,7 +126,7 @@ impl PluginRuns {
         let given = cell.get_or_init(|| run(plugin, terminal)).await;
         match given {
             // The cell keeps its first result, so after its expiry each connection runs the plugin itself.
-            Ok(credentials) if !credentials.last(EXPIRY_MARGIN) => run(plugin, terminal).await,
+            Ok(credentials) if !credentials.are_valid_for(EXPIRY_MARGIN) => run(plugin, terminal).await,
             given => given.clone(),
         }
     }
@@ -333,7 +333,7 @@ impl PluginToken {
     }
 
     /// Explains why there was no token within the limit of a call.
-    pub(super) fn is_late(&self, limit: Duration) -> Reason {
+    pub(super) fn timeout_reason(&self, limit: Duration) -> Reason {
         Reason::CredentialPlugin {
             command: self.plugin.command.clone().unwrap_or_default(),
             problem: format!("returned no new token within {limit:?}"),

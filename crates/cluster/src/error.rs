@@ -220,7 +220,8 @@ impl ClusterError {
         self
     }
 
-    /// Reports a 404 that names no object by its message alone, because it does not show what is missing.
+    /// Replaces [`Reason::ApiMissing`] with a plain 404 and this message, because the answer does not show what is
+    /// missing.
     #[must_use]
     pub(super) fn without_meaning(mut self, message: impl Into<String>) -> Self {
         if self.is_api_missing() {

@@ -35,7 +35,7 @@ use tower_http::decompression::DecompressionLayer;
 /// # Errors
 /// Certificates, credentials or the proxy cannot be used.
 pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client> {
-    let way = way(config, &tls)?;
+    let way = proxy_route(config, &tls)?;
     let http = SingleConnectionClient { connector: https(config, tls, way)?, client: Arc::default() };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
@@ -52,12 +52,12 @@ pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client>
 type ProxyRoute = BoxCloneSyncService<Uri, Stream, BoxError>;
 
 /// Returns the direct route, or the route through the configured proxy.
-fn way(config: &Config, tls: &ClientConfig) -> kube::Result<ProxyRoute> {
+fn proxy_route(config: &Config, tls: &ClientConfig) -> kube::Result<ProxyRoute> {
     let connector = tcp_connector();
     let Some(proxy) = &config.proxy_url else { return Ok(boxed(connector)) };
     match proxy.scheme_str() {
         Some("socks5") => Ok(boxed(SocksV5::new(proxy.clone(), connector))),
-        Some("http") => Ok(boxed(signed_in(Tunnel::new(proxy.clone(), connector), proxy))),
+        Some("http") => Ok(boxed(with_proxy_credentials(Tunnel::new(proxy.clone(), connector), proxy))),
         Some("https") => {
             // Only HTTP/1.1, because the tunnel writes its `CONNECT` as text.
             let connector = HttpsConnectorBuilder::new()
@@ -65,7 +65,7 @@ fn way(config: &Config, tls: &ClientConfig) -> kube::Result<ProxyRoute> {
                 .https_or_http()
                 .enable_http1()
                 .wrap_connector(connector);
-            Ok(boxed(signed_in(Tunnel::new(proxy.clone(), connector), proxy)))
+            Ok(boxed(with_proxy_credentials(Tunnel::new(proxy.clone(), connector), proxy)))
         }
         _ => Err(kube::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) }),
     }
@@ -90,7 +90,7 @@ fn tcp_connector() -> HttpConnector {
 }
 
 /// Adds user and password from a proxy's URL, where they are percent-encoded.
-fn signed_in<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
+fn with_proxy_credentials<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
     let user = proxy.authority().and_then(|authority| authority.as_str().rsplit_once('@')).map(|(user, _)| user);
     let header = user.and_then(|user| {
         let decoded: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn the_password_of_a_proxy_is_decoded_and_a_strange_proxy_is_refused() {
         let proxy: Uri = "http://user:pa%40ss@proxy:3128".parse().unwrap();
-        let tunnel = format!("{:?}", signed_in(Tunnel::new(proxy.clone(), ()), &proxy));
+        let tunnel = format!("{:?}", with_proxy_credentials(Tunnel::new(proxy.clone(), ()), &proxy));
         assert!(tunnel.contains("Sensitive"), "{tunnel}");
         let mut config = Config::new("https://server".parse().unwrap());
         config.proxy_url = Some("ftp://proxy".parse().unwrap());

@@ -1,9 +1,9 @@
-//! Tells a request whether the lease under which it is sent is still valid.
+//! Checks whether the lease that protects a request is still valid.
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Tells at any moment, without a request, whether a lease is still ours.
+/// Checks whether this process still holds a lease, without sending a request.
 #[derive(Clone)]
 pub(super) struct LeaseGuard(pub(super) watch::Receiver<Instant>);
 

@@ -7,7 +7,7 @@
 //!                        every call: one limit, few retries       retry
 //!                        every failure: what it means, what next  diagnose -> error
 //! ```
-//! It knows no commands, prints nothing and reads no environment.
+//! The crate does not depend on the command line, does not print, and does not read the environment.
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]
 

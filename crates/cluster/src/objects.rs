@@ -491,7 +491,7 @@ mod tests {
     use crate::Endpoint;
 
     #[test]
-    fn an_apply_that_only_moves_counters_changes_nothing() {
+    fn an_apply_that_changes_only_the_resource_version_and_managed_fields_is_unchanged() {
         let object = |version: &str, label: &str| json!({"metadata": {"name": "a", "resourceVersion": version, "managedFields": [version], "labels": {"x": label}}});
         assert_eq!(ApplyResult::of(None, &object("1", "a")), ApplyResult::Created);
         assert_eq!(ApplyResult::of(Some(&object("1", "a")), &object("2", "a")), ApplyResult::Unchanged);

@@ -130,7 +130,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         }
         if let Some(authorization) = &policy.authorization {
             let fresh = timeout_at(deadline, authorization.header()).await;
-            let fresh = fresh.map_err(|_| authorization.is_late(policy.limit))??;
+            let fresh = fresh.map_err(|_| authorization.timeout_reason(policy.limit))??;
             request.headers_mut().insert(header::AUTHORIZATION, fresh);
         }
         let answer = match timeout_at(deadline, send(client, request, streaming)).await {

@@ -115,7 +115,7 @@ pub fn check_notation(text: &'static str) -> Result<(), NotationError> {
 
 static EMBEDDED_NOTATION: LazyLock<Result<Notation, NotationError>> = LazyLock::new(|| Notation::parse(NOTATION));
 
-/// Why a distribution cannot answer.
+/// Why a distribution cannot be read or written, or does not have the requested content.
 #[derive(Debug, thiserror::Error)]
 pub enum DistributionError {
     #[error("flux {version} is not part of {distribution}")]

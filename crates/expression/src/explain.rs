@@ -65,8 +65,8 @@ fn add(text: &str, context: &Context<'_>, nesting: usize, found: &mut Vec<FalseP
     found.push(FalsePart { part: text.to_owned(), found: found_values });
 }
 
-/// Explains a loop: the first element that does not meet the condition of `all`, or that no element meets that of
-/// `exists`.
+/// Explains a loop. For `all` it explains the first element that does not meet the condition; for `exists` it reports
+/// that no element meets the condition. Returns `false` if it does not add an explanation.
 fn add_loop(text: &str, context: &Context<'_>, nesting: usize, found: &mut Vec<FalsePart>) -> bool {
     let Some(split::ListLoop { list, macro_name, variable, condition }) = split::list_loop(text) else { return false };
     let Some(CelValue::List(items)) = value(list, context) else { return false };

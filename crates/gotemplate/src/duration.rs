@@ -33,8 +33,8 @@ pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
             value = value
                 .checked_mul(10)
                 .and_then(|value| value.checked_add(u64::from(digit - b'0')))
-                // Up to and including 2⁶³, the size of the most negative duration; whether it is one is known only at
-                // the end.
+                // 2⁶³ is allowed here, because it is the magnitude of the most negative duration. The end of the
+                // function refuses it for a positive duration.
                 .filter(|value| *value <= 1 << 63)
                 .ok_or_else(invalid)?;
         }

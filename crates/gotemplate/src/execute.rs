@@ -3,8 +3,8 @@
 //! Lists, branches, loops and template calls are frames on an explicit stack, so that recursive templates use the heap
 //! and not the stack of the thread. Only pipelines in parentheses recurse, and the parser limits those.
 //!
-//! `at` records the current node. On a failure that node decides the position in the message, so the calls are at the
-//! same points as in Go.
+//! `at` records the current node, which determines the position in error messages. It is therefore updated at the same
+//! points as in Go.
 
 use std::fmt::Display;
 use std::slice;
@@ -657,8 +657,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         for (index, argument) in arguments.iter().enumerate() {
             let kind = parameter(index);
             if kind == Parameter::Reflect {
-                // The parameters of these functions have the type `reflect.Value`, where an interface that is nil and
-                // no value differ.
+                // These functions take a `reflect.Value`, which distinguishes a nil interface from a missing value.
                 let operand = self.reflected(dot, argument)?;
                 call.nil_is_interface |= matches!(operand, Operand::Interface(Value::Nil));
                 call.arguments.push(operand.into_value());
@@ -703,7 +702,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         let fixed = function.parameters.len();
         if function.rest.is_some() {
             if count < fixed {
-                // Here Go counts only the written arguments, in the message below the piped one as well.
+                // Go counts only the written arguments here. The message below also counts the piped argument.
                 let count = given.arguments.len();
                 return self.error(format!("wrong number of args for {name}: want at least {fixed} got {count}"));
             }

@@ -12,7 +12,7 @@ pub struct Limits<'a> {
     pub output_bytes: usize,
     /// Bytes that functions may create in total, counting strings and the slots of lists and maps.
     ///
-    /// No value is counted twice and none is ever subtracted, so this also limits the memory in use.
+    /// Each value is counted once, and freed values are not subtracted, so this also limits the memory in use.
     pub created_bytes: u64,
     /// Steps: nodes executed, rounds of loops, items visited by functions.
     pub steps: u64,

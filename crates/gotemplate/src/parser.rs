@@ -339,7 +339,7 @@ impl<'t> Parser<'t> {
         let is_range = usize::from(kind == BranchKind::Range);
         self.tree.ranges += is_range;
         let (list, end) = self.item_list()?;
-        // The `else` is not part of the loop, so `break` there does not mean it.
+        // The `else` branch is not part of the loop, so a `break` in it does not end this loop.
         self.tree.ranges -= is_range;
         let mut otherwise = None;
         if end == BlockEnd::Else {

@@ -656,7 +656,7 @@ impl<'b, 'a> Printer<'b, 'a> {
 /// `%#g` keeps the point and the trailing zeros.
 fn with_point(number: &str, verb: char, precision: Option<usize>) -> String {
     let mut wanted = match verb {
-        // Go forgets `%#X` here.
+        // As in Go, `X` is missing here, although `%#X` is a valid verb.
         'v' | 'g' | 'G' | 'x' => precision.unwrap_or(6),
         _ => 0,
     };

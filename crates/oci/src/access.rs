@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_go_without_tls_only_where_a_registry_without_tls_says_so_and_not_off_this_machine() {
+    fn credentials_without_tls_need_a_registry_without_tls_and_stay_on_loopback_unless_configured() {
         let mut access = Access::new(RegistryCredentials::Anonymous);
         let plain = RegistryAccess { plain_http: Some(true), ..RegistryAccess::default() };
         access.registries.insert("lab:5000".into(), plain);

@@ -249,9 +249,9 @@ impl Http {
     ) -> Result<HttpAnswer, Reason> {
         let protocol = |problem: String| Reason::Protocol { registry: registry.to_owned(), problem };
         let mut url = request.url.clone();
-        // Credentials go only to the server they are for, and never without TLS if it was asked with TLS. After a
-        // redirect to another server they are not sent again, even if that server redirects back: it must not choose
-        // requests that carry credentials.
+        // Credentials are sent only to the server that they are for, and never over plain http if the request began
+        // with https. After a redirect to another server they are not sent again, even if that server redirects back:
+        // it must not choose requests that carry credentials.
         let mut is_home = true;
         for _ in 0..=MAX_REDIRECTS {
             let response = self.exchange(registry, request, &url, authorization.filter(|_| is_home), counter).await?;
@@ -330,9 +330,9 @@ impl Http {
             return Ok(client.clone());
         }
         // A token server or blob store without own settings shares the registry's CAs, but not its client certificate.
-        let is_told = self.access.registries.contains_key(&authority);
-        let settings = self.access.of(if is_told { &authority } else { registry });
-        let tls = access::tls_config(settings, is_told || authority == registry)?;
+        let has_own_settings = self.access.registries.contains_key(&authority);
+        let settings = self.access.of(if has_own_settings { &authority } else { registry });
+        let tls = access::tls_config(settings, has_own_settings || authority == registry)?;
         let connector = Connector::new(self.access.proxy.proxy_for(url))?;
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)

@@ -355,7 +355,7 @@ async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) ->
     let answer = async {
         let mut child = command.spawn().map_err(|error| wrong(error.to_string()))?;
         if let Some(mut input) = child.stdin.take() {
-            // A helper that does not read its input has not failed yet; its answer decides.
+            // A failed write is not an error: a helper may ignore its input and still answer.
             let _ = input.write_all(server.as_bytes()).await;
         }
         child.wait_with_output().await.map_err(|error| wrong(error.to_string()))
@@ -373,7 +373,7 @@ async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) ->
     if answer.secret.expose_secret().is_empty() {
         return Ok(None);
     }
-    // This user name is how a helper marks a token, by docker's protocol.
+    // By docker's protocol, this user name means that the secret is an identity token.
     Ok(Some(match answer.username.as_str() {
         "<token>" => Login::IdentityToken(answer.secret),
         _ => Login::Password { username: answer.username, password: answer.secret },

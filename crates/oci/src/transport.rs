@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_its_default_port_written_out_is_the_same_and_one_without_tls_is_not() {
+    fn http_and_https_are_different_servers_and_the_default_port_may_be_written_out() {
         let is_same = |one: &str, other: &str| is_same_server(&one.parse().unwrap(), &other.parse().unwrap());
         for (one, other, expected) in [
             ("https://a.io/x", "https://A.io:443/y", true),

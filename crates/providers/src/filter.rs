@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_match_anywhere_and_those_of_the_type_count() {
+    fn patterns_match_anywhere_in_a_name_and_only_those_of_the_provider_type_apply() {
         let patterns = Filter {
             include_branch: "feat|main".to_owned(),
             exclude_branch: "^main$".to_owned(),

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_is_the_same_list() {
+    fn the_address_of_the_next_page_keeps_the_query_and_replaces_the_page_number() {
         let url: Uri = "https://gitlab.com/api/v4/x?per_page=100&page=2&regex=%5Ea".parse().unwrap();
         assert_eq!(
             with_page(&url, "3").unwrap().to_string(),

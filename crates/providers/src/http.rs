@@ -195,7 +195,7 @@ impl HttpSession {
             let location = header_text(response.headers(), &LOCATION).and_then(|location| join(&url, location));
             let next =
                 location.ok_or_else(|| refused("the server redirects to an address that is not valid".into()))?;
-            self.check_way(&next, "redirects").map_err(refused)?;
+            self.check_redirect(&next, "redirects").map_err(refused)?;
             if url.scheme() == Some(&Scheme::HTTPS) && next.scheme() == Some(&Scheme::HTTP) {
                 return Err(refused(format!("the server redirects from https to plain http, {}", shown(&next))));
             }
@@ -205,7 +205,7 @@ impl HttpSession {
     }
 
     /// Refuses a redirect to another server if the request has credentials.
-    fn check_way(&self, next: &Uri, how: &str) -> Result<(), String> {
+    fn check_redirect(&self, next: &Uri, how: &str) -> Result<(), String> {
         let has_credentials = self.auth.is_some() || self.connection.tls.identity.is_some();
         match has_credentials && !is_same_server(next, &self.home) {
             true => Err(format!(

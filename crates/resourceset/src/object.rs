@@ -71,7 +71,7 @@ pub(crate) fn split_documents(text: &str) -> SplitText<'_> {
         }
     }
     let mut rest = text.get(at..).unwrap_or_default();
-    // A separator after the object begins its line only if the end of the object's line is skipped.
+    // Skip the rest of the object's line, because a separator is recognised only at the start of a line.
     if let Some((blank, behind)) = rest.split_once('\n')
         && !documents.is_empty()
         && blank.trim().is_empty()

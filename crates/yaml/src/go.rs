@@ -89,7 +89,7 @@ fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let mut options = Options::default();
     options.set_emit_comments(false);
     let mut reader = EventReader { text, ..EventReader::default() };
-    // The library ignores the end of a document that never began, but Go's library refuses it.
+    // The library ignores `...` before any document has begun, but Go's library refuses it.
     let lines = text.lines().enumerate();
     let first = lines.map(|(number, line)| (number, line.trim_end())).find(|(_, line)| !is_blank_or_comment(line));
     if let Some((number, "...")) = first {

@@ -205,7 +205,7 @@ pub(super) fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool
     }
 }
 
-/// A container without its end yet.
+/// A container whose end has not been read yet.
 struct OpenContainer {
     node: usize,
     anchor: usize,

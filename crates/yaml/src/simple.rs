@@ -14,7 +14,7 @@ use super::positions::is_null;
 use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_INPUT_BYTES, MAX_NODES, options, whole_floats_to_integers};
 
 /// Longest scalar that the library resolves on its own, in bytes; a number is shorter.
-const MAX_ASKED: usize = 64;
+const MAX_RESOLVED_BYTES: usize = 64;
 
 /// A container without its end yet. The contents of all open containers share one stack, here from `start` on, so that
 /// each container is allocated once with its final size.
@@ -116,7 +116,7 @@ fn plain(text: Cow<'_, str>, strict_booleans: bool) -> Option<Value> {
     if is_decimal && (&*text == "0" || !text.starts_with('0')) {
         return text.parse::<u64>().ok().map(|number| Value::Number(Number::from(number)));
     }
-    if text.len() > MAX_ASKED
+    if text.len() > MAX_RESOLVED_BYTES
         || has_blank_edge(&text)
         || !(is_word_of_a_type(&text) || text.bytes().any(|byte| byte.is_ascii_digit()))
     {

@@ -235,7 +235,7 @@ fn json_that_is_not_yaml_is_read_as_json() {
 }
 
 #[test]
-fn a_patch_ends_where_its_last_character_does() {
+fn a_patch_that_ends_with_a_block_scalar_loses_its_final_line_breaks() {
     let read = |text: &str| parse_patch_documents(text).unwrap();
     for block in ["|\n  a\n  b\n", "|+\n  a\n  b\n\n\n", "|-\n  a\n  b", "|\n  a\n  b\n  \n"] {
         assert_eq!(read(&format!("v: {block}")), [json!({"v": "a\nb"})], "{block:?}");
@@ -669,7 +669,7 @@ fn scalars_have_the_same_type_without_the_library() {
 }
 
 #[test]
-fn manifests_need_no_library_and_anything_unusual_does() {
+fn ordinary_manifests_are_read_without_the_library_and_unusual_yaml_is_not() {
     let text = "# a comment\n---\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {}}\ndata:\n  a: |\n    x: 1\n  \
         b: \"\\u0041\"\n  c: it's\n  empty:\nargs: [--a=1, -b, :8080, /x, 10m, 0644, yes, 1.0, -1]\n...\n---\n- 1\n- - true\n---\n~\n";
     assert!(is_simple(text));

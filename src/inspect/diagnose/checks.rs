@@ -1,4 +1,4 @@
-//! `check`: grouped checks, each with what to do when it does not pass.
+//! `check`: checks in groups, with a next step for each check that does not pass.
 
 use std::collections::BTreeMap;
 
@@ -150,12 +150,12 @@ pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
     let found = (!options.pre).then(|| overview(snapshot, None, options.now));
     if let Some(found) = &found {
         // The health group reports failures, so a part that is only in progress is a warning.
-        let unwell = if found.failing > 0 { Verdict::Fail } else { Verdict::Warn };
+        let not_ready_verdict = if found.failing > 0 { Verdict::Fail } else { Verdict::Warn };
         groups.extend([
-            definitions(snapshot, options.namespace, unwell),
-            operator_group(snapshot, options, unwell),
-            components_group(snapshot, options.namespace, unwell),
-            sync(snapshot, options.namespace, unwell),
+            definitions(snapshot, options.namespace, not_ready_verdict),
+            operator_group(snapshot, options, not_ready_verdict),
+            components_group(snapshot, options.namespace, not_ready_verdict),
+            sync(snapshot, options.namespace, not_ready_verdict),
             api_versions(snapshot, options.namespace),
             health_group(found),
         ]);
@@ -391,7 +391,7 @@ fn instance_ref(namespace: &str) -> ObjectId {
     ObjectId::new(well_known::GROUP, "FluxInstance", Some(namespace), well_known::INSTANCE_NAME)
 }
 
-fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
+fn definitions(snapshot: &Snapshot, namespace: &str, not_ready_verdict: Verdict) -> Group {
     let mut group = Group::new("definitions");
     let all = snapshot.list(&CRD, None);
     if !snapshot.knows(&CRD) {
@@ -405,7 +405,7 @@ fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
     if !of_flux.iter().any(|crd| fields::name(crd) == well_known::INSTANCE_CRD) {
         group.add(
             well_known::INSTANCE_CRD,
-            unwell,
+            not_ready_verdict,
             "the FluxInstance API is not installed",
             Some(NextStep::ApplyInProcess.after("install the operator, or run without it")),
         );
@@ -419,10 +419,10 @@ fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
             .find(|v| v.get("storage").and_then(Value::as_bool).unwrap_or(false))
             .map_or("", |v| fields::text(v, "/name"));
         let stored: Vec<_> = fields::items(crd, "/status/storedVersions").iter().filter_map(Value::as_str).collect();
-        // The API server refuses a newer definition that drops one of these.
+        // The API server refuses a newer definition that drops a version at which objects may still be stored.
         let old: Vec<_> = stored.iter().filter(|v| **v != storage).copied().collect();
         if !health.is_current() {
-            group.add(name, unwell, health.message, Some(NextStep::Describe(ObjectId::of(crd))));
+            group.add(name, not_ready_verdict, health.message, Some(NextStep::Describe(ObjectId::of(crd))));
         } else if old.is_empty() {
             group.pass(name, format!("established, stored as {storage}"));
         } else {
@@ -440,15 +440,15 @@ fn instance<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
     snapshot.get(&INSTANCE, Some(namespace), well_known::INSTANCE_NAME)
 }
 
-fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdict) -> Group {
+fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, not_ready_verdict: Verdict) -> Group {
     let mut group = Group::new("operator");
-    check_instance(&mut group, snapshot, options, unwell);
+    check_instance(&mut group, snapshot, options, not_ready_verdict);
     check_operator(&mut group, snapshot, options);
     check_version_skew(&mut group, snapshot, options);
     group
 }
 
-fn check_instance(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdict) {
+fn check_instance(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<'_>, not_ready_verdict: Verdict) {
     let reference = instance_ref(options.namespace);
     match instance(snapshot, options.namespace) {
         Some(instance) => {
@@ -463,11 +463,11 @@ fn check_instance(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<
                     group.warn(&name, "reconciliation is suspended", resume);
                 }
                 Some(ready) if ready.is_true() && fields::is_observed(instance) => group.pass(&name, ready.message()),
-                Some(ready) if ready.is_true() => group.add(&name, unwell, fields::CHANGED_SINCE, Some(why)),
+                Some(ready) if ready.is_true() => group.add(&name, not_ready_verdict, fields::CHANGED_SINCE, Some(why)),
                 Some(ready) => {
-                    group.add(&name, unwell, format!("{}: {}", ready.reason(), ready.message()), Some(why));
+                    group.add(&name, not_ready_verdict, format!("{}: {}", ready.reason(), ready.message()), Some(why));
                 }
-                None => group.add(&name, unwell, HealthVerdict::NotStarted.as_str(), Some(why)),
+                None => group.add(&name, not_ready_verdict, HealthVerdict::NotStarted.as_str(), Some(why)),
             }
         }
         None if !snapshot.knows(&INSTANCE) && !snapshot.is_dump() => {
@@ -547,14 +547,14 @@ fn check_version_skew(group: &mut Group, snapshot: &Snapshot, options: CheckOpti
     }
 }
 
-fn components_group(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
+fn components_group(snapshot: &Snapshot, namespace: &str, not_ready_verdict: Verdict) -> Group {
     let mut group = Group::new("components");
     let deployments = components::deployments(snapshot, Some(namespace));
     if deployments.is_empty() {
         if snapshot.knows(&DEPLOYMENT) {
             group.add(
                 "controllers",
-                unwell,
+                not_ready_verdict,
                 format!("no Flux controllers in namespace {namespace}"),
                 Some(NextStep::advice("install Flux with a FluxInstance, or choose another namespace")),
             );
@@ -570,16 +570,21 @@ fn components_group(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Gr
         } else {
             let why = trouble(deployment, components::pods(snapshot, deployment)).unwrap_or(health.message);
             let explain = NextStep::Explain(instance_ref(namespace));
-            group.add(name, unwell, format!("{}: {why}", health.status), Some(explain));
+            group.add(name, not_ready_verdict, format!("{}: {why}", health.status), Some(explain));
         }
     }
     for name in instance(snapshot, namespace).into_iter().flat_map(|instance| components::missing(snapshot, instance)) {
-        group.add(&name, unwell, "its Deployment is missing", Some(NextStep::Explain(instance_ref(namespace))));
+        group.add(
+            &name,
+            not_ready_verdict,
+            "its Deployment is missing",
+            Some(NextStep::Explain(instance_ref(namespace))),
+        );
     }
     group
 }
 
-fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
+fn sync(snapshot: &Snapshot, namespace: &str, not_ready_verdict: Verdict) -> Group {
     let mut group = Group::new("sync");
     let find = |kind: &str, name: &str| {
         kinds::find(kind).and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), name))
@@ -593,7 +598,7 @@ fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
     let name = fields::some_text(spec, "/name").unwrap_or(namespace);
     let Some(kustomization) = find("Kustomization", name) else {
         let explain = NextStep::Explain(instance_ref(namespace));
-        group.add(&format!("kustomization/{name}"), unwell, "not found", Some(explain));
+        group.add(&format!("kustomization/{name}"), not_ready_verdict, "not found", Some(explain));
         return group;
     };
     let mut objects = vec![kustomization];
@@ -609,7 +614,7 @@ fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
                 group.warn(&title, "suspended", resume);
             }
             Some(ready) if ready.is_true() => group.pass(&title, ready.message()),
-            Some(ready) if ready.is_false() => group.add(&title, unwell, ready.message(), Some(hint)),
+            Some(ready) if ready.is_false() => group.add(&title, not_ready_verdict, ready.message(), Some(hint)),
             Some(_) => group.warn(&title, HealthVerdict::InProgress.as_str(), hint),
             None => group.warn(&title, HealthVerdict::NotStarted.as_str(), hint),
         }

@@ -90,11 +90,11 @@ pub enum NextStep {
     ListStorageClasses,
     ListWebhooks,
     ListAdmissionPolicies,
-    /// Any of the others in the words of the front end.
+    /// Any other step, as text from the front end.
     Words(String),
-    /// Something without a command, as a sentence without a full stop.
+    /// Advice for which no command exists, as a sentence without a full stop.
     Advice(String),
-    /// Something without a command, and the step after it.
+    /// Advice for which no command exists, and the step to take afterwards.
     Then {
         first: String,
         then: Box<NextStep>,
@@ -152,7 +152,7 @@ impl Serialize for NextStep {
 }
 
 impl NextStep {
-    /// Returns the words of a step; none before the front end has made them.
+    /// Returns the text of a step; empty if the front end has not turned the step into text yet.
     pub fn words(&self) -> &str {
         match self {
             NextStep::Words(words) => words,

@@ -55,7 +55,7 @@ pub fn with_answers(
         }
         let Some(Revision { version, .. }) = kept.iter().find(|revision| is_of_row(revision)) else {
             return RollbackAnswer::no(match were_ready.contains(&row.digest) {
-                true => "not kept, because only the last ready revisions are",
+                true => "not kept, because only the most recent ready revisions are kept",
                 false => "it was never ready",
             });
         };
@@ -91,7 +91,7 @@ fn installed(instance: &Value) -> Revision {
     revision(fields::text(instance, "/status/lastAppliedRevision"))
 }
 
-/// Reads a recorded revision; a text that is not one has a version that Flux does not have.
+/// Parses a recorded revision. An invalid text becomes the version as a whole, so that it matches no version of Flux.
 fn revision(text: &str) -> Revision {
     text.parse().unwrap_or_else(|_| Revision { version: text.to_owned(), digest: None })
 }
@@ -137,7 +137,7 @@ mod tests {
                 "yes",
                 "unknown: the CRDs of Flux v2.9.99 are not known",
                 "no: it was never ready",
-                "no: not kept, because only the last ready revisions are",
+                "no: not kept, because only the most recent ready revisions are kept",
             ]
         );
     }

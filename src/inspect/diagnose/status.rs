@@ -34,14 +34,14 @@ const NAMED: usize = 3;
 pub struct StatusView {
     /// The health of the installation as a whole, as `why` evaluates it.
     pub verdict: HealthVerdict,
-    /// True when nothing fails and nothing that decides it was kept from the caller.
+    /// True if nothing fails and the caller may read everything that decides the verdict.
     pub well: bool,
     pub versions: VersionView,
     pub operator: OperatorSummary,
-    /// The instance of the namespace that was asked about.
+    /// The instance of the requested namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceRow>,
-    /// Namespaces that have an instance, other than the one that was asked about.
+    /// Other namespaces that have an instance.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<String>,
     pub controllers: Vec<ControllerRow>,
@@ -53,7 +53,7 @@ pub struct StatusView {
     pub counts: HealthCounts,
     /// Flux objects that fail.
     pub failing: usize,
-    /// Those that have failed for the longest, at most three, other than the instance.
+    /// The objects that have failed for the longest time, at most three, without the instance.
     pub failures: Vec<ResourceRow>,
     /// Causes of all failures, the cause with the most affected objects first.
     pub causes: Vec<CauseSummary>,

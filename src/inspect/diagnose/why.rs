@@ -45,12 +45,12 @@ use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::{ObjectId, ResourceType};
 
-/// An object that was looked at.
+/// An examined object, with the result.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WalkStep {
     pub object: ObjectId,
-    /// Whether it is fine; absent when it is unknown.
+    /// Whether the object is healthy; absent if that is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<bool>,
     /// Its own message.

@@ -1,7 +1,7 @@
 //! `bundle`: everything that explains an installation in one archive, without its secrets. Pure.
 //!
 //! ```text
-//! bundle.json                  what was made when, what was masked, what could not be read
+//! bundle.json                  program version, time, number of masked values per object, content that was not read
 //! version.json                 of the API server
 //! objects/KIND.GROUP.VERSION.json    a list for each kind that was read, even if it is empty
 //! logs/NAMESPACE/POD/logs.txt  as `kubectl cluster-info dump` writes them
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn flux_works_where_its_objects_are_and_where_it_applies() {
+    fn the_namespaces_of_flux_are_those_of_its_objects_and_those_to_which_it_applies() {
         // Flux applied the namespace `x`.
         let namespaces = namespaces_of(&[secret(), ks()]);
         assert_eq!(namespaces.into_iter().collect::<Vec<_>>(), ["apps", "fs", "x"]);

@@ -28,9 +28,9 @@ use crate::inspect::views::logs::{LogFilter, LogSource, moment_within, sources, 
 const QUEUE: usize = 4;
 /// A longer line is split.
 const LONGEST_LINE: usize = 1 << 20;
-/// Lines written at the same time arrive within this time, and can then be ordered.
+/// Delay before lines are passed on, so that lines written at the same time have all arrived and can be ordered.
 const SETTLE: Duration = Duration::from_millis(200);
-/// Lines that are passed on at once even if more may arrive.
+/// Number of waiting lines at which they are passed on without waiting for further lines.
 const FULL: usize = 10_000;
 /// Pauses before a log is reopened.
 const REOPEN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
@@ -75,7 +75,7 @@ impl LineSplitter {
         for line in text.lines() {
             let (at, text) = split_moment(line);
             self.last = at.or(self.last);
-            // A server that reads from a second on repeats that second.
+            // A server may truncate the start time to a whole second, and then repeats lines of that second.
             if after.is_some() && self.last <= after {
                 continue;
             }
@@ -153,7 +153,7 @@ async fn next(queues: &mut Vec<Queue>) -> Option<Entry> {
     }
     let oldest = queues.iter_mut().min_by_key(|queue| {
         let first = queue.head.front();
-        // `None` is the smallest: a line without a time does not hold the others up.
+        // `None` sorts first, so a line without a time is passed on at once and does not delay the other lines.
         (first.and_then(|entry| entry.at), first.map(|entry| entry.source.clone()))
     })?;
     oldest.head.pop_front()
@@ -302,7 +302,7 @@ async fn follow_one(
                 while let Ok(length) = stream.read(&mut lines.unread).await {
                     let entries = lines.take(&shared, filter, after, length == 0);
                     if !entries.is_empty() {
-                        // Opening a log is not enough: that of a crashing container opens every time.
+                        // Reset only after a line has arrived: the log of a crashing container can always be opened.
                         pauses = Backoff::new(REOPEN.0, REOPEN.1);
                         if sender.send(entries).await.is_err() {
                             return;

@@ -339,8 +339,8 @@ impl Redactor {
         count
     }
 
-    /// Reduces a field set to the fields that people own: a list item's value is part of its name, and controllers own
-    /// everything they apply.
+    /// Reduces a field set to the names of fields that people own. Removes list items whose value is part of their
+    /// name, and the whole field set of a controller, which owns everything that it applies.
     fn field_set(&mut self, entry: &mut Value) {
         let is_by_hand = Author::of(fields::text(entry, "/manager")) == Author::Other;
         let Some(entry) = entry.as_object_mut() else { return };

@@ -31,7 +31,7 @@ pub struct StatsRow {
     pub failing: usize,
     pub in_progress: usize,
     pub not_started: usize,
-    /// Those in progress and those not started together; a FluxReport does not say.
+    /// Number of objects in progress or not started; a FluxReport does not contain this number.
     pub waiting: usize,
     pub suspended: usize,
     /// Bytes of the stored artifacts.

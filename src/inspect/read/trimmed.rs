@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_people_stay_and_those_of_controllers_only_as_far_as_they_suspend() {
+    fn field_sets_of_controllers_are_reduced_to_suspension_fields_and_those_of_people_are_kept() {
         let set = json!({"f:spec": {"f:path": {}, "f:suspend": {}}, "f:metadata": {"f:labels": {"f:x": {}}}});
         let entry = |manager: &str, set: &Value| json!({"manager": manager, "operation": "Apply", "fieldsV1": set, "subresource": ""});
         let all = object(json!([entry("kubectl", &set), entry("kustomize-controller", &set)]));

@@ -159,7 +159,7 @@ pub fn rows(
 fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[String]>) -> ComponentRow {
     let container = own_container(deployment);
     let ImageParts { repository, tag, digest } = split_image(fields::text(container, "/image"));
-    // A Deployment without pods is as it should be; a controller without pods is not.
+    // kstatus counts a Deployment scaled to zero as healthy, but a controller without pods does not reconcile.
     let is_stopped = desired_replicas(deployment) == 0;
     let health = if is_stopped { stopped() } else { kstatus::compute(deployment) };
     let restarts = pods(snapshot, deployment)
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_without_its_label_is_not_missing_and_only_then_all_are_listed() {
+    fn all_deployments_are_listed_only_to_find_a_controller_that_lacks_its_label() {
         let instance = json!({"metadata": {"namespace": "flux-system"},
             "status": {"components": [{"name": "other"}, {"name": "source-controller"}, {"name": "gone"}]}});
         let dump = dump();

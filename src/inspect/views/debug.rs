@@ -66,7 +66,7 @@ impl SourceLookup {
 pub enum DebugError {
     #[error("{0} does not exist")]
     Missing(String),
-    #[error("{0} does not exist in it")]
+    #[error("{0} does not exist")]
     MissingKey(String),
     #[error("{0} is not a YAML map: {1}")]
     NoMap(String, String),
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(one(SourceLookup::Missing), Err("ConfigMap/c does not exist".into()));
         assert_eq!(
             one(SourceLookup::Object(config("other", "x"))),
-            Err("ConfigMap/c key values.yaml does not exist in it".into())
+            Err("ConfigMap/c key values.yaml does not exist".into())
         );
         assert!(one(SourceLookup::Object(config("values.yaml", "- a"))).is_err_and(|e| e.contains("not a YAML map")));
         assert!(one(SourceLookup::Object(config("values.yaml", ""))).is_ok(), "an empty text has no values");
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(reported.values, json!({"replicas": 2, "db": {"host": "own", "auth": [null, {"pass": MASK}]}}));
         assert_eq!(reported.unknown, ["ConfigMap/c key values.yaml", "Secret/gone key values.yaml"]);
         let absent = [(found[0].0.clone(), SourceLookup::in_dump(&keys("other")))];
-        assert!(values(&release(), &absent, true).is_err_and(|e| e.to_string().contains("does not exist in it")));
+        assert!(values(&release(), &absent, true).is_err_and(|e| e.to_string().contains("does not exist")));
         let ks = json!({"spec": {"postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s"}]}}});
         let found: Vec<_> = sources_of_variables(&ks)
             .into_iter()

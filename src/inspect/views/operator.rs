@@ -35,7 +35,7 @@ pub(crate) fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp)
     let (deployment, lease) = (deployment(snapshot, namespace), lease(snapshot, namespace));
     let is_without = lease.is_none() && snapshot.knows(&LEASE);
     let without = deployment.filter(|one| is_without && fields::namespace(one) == Some(namespace));
-    match OperatorState::of(deployment, lease, now).knowing_of_no_lease(without, now) {
+    match OperatorState::of(deployment, lease, now).without_lease(without, now) {
         OperatorState::Absent if !snapshot.knows(&DEPLOYMENT) => OperatorState::Unknown,
         state => state,
     }

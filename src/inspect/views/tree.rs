@@ -63,8 +63,8 @@ impl TreeNode {
     }
 }
 
-/// Returns the health of an object. For a Flux object it is the reported result, which says more than the fact that it
-/// is retried.
+/// Returns the health of an object. For a failing Flux object it is the reported failure, because kstatus only shows
+/// that the controller retries.
 fn health(live: &Value) -> (Status, String) {
     let health = kstatus::compute(live);
     let is_flux = kinds::of(fields::group(live), fields::kind(live)).is_some();

@@ -183,7 +183,7 @@ async fn dependency_warnings(cluster: &Cluster, set: &ResourceSet) -> Vec<String
         Ok(parsed) => dependencies::check(cluster, &set.id().namespace, &parsed).await,
         Err(error) => Err(error),
     };
-    checked.err().map(|error| format!("nothing is applied for now: {error}")).into_iter().collect()
+    checked.err().map(|error| format!("a run would not apply anything yet: {error}")).into_iter().collect()
 }
 
 /// Compares all objects with the cluster. An object may need a kind or namespace that an earlier step or stage creates.

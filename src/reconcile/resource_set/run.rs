@@ -330,7 +330,7 @@ impl<'a> SetRun<'a> {
         let stored = unstored.store(self.cluster, &self.set.id(), crd::resource_set, self.progress).await?;
         let stored = stored::checked(stored)?;
         stored::refuse_another(&self.set, &stored)?;
-        // Both were made for the set as it was read, perhaps before it was created.
+        // The previous writer and announcer were made for the set as it was read, perhaps before it was created.
         self.writer = StatusWriter::open(&stored);
         self.announcer = Announcer::about(self.cluster, &stored, self.options.notifications.clone());
         self.set = stored;
@@ -528,7 +528,7 @@ impl<'a> SetRun<'a> {
             self.writer.progressing(IN_PROGRESS);
         }
         self.writer.write(self.cluster).await?;
-        self.writer.refuse_leaving()?;
+        self.writer.refuse_if_being_deleted()?;
         Ok(())
     }
 

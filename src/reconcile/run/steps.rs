@@ -78,7 +78,7 @@ impl Run<'_> {
                 // An operator that takes the object over later must be able to clean up before it is deleted.
                 self.writer.add_finalizer(self.cluster, FINALIZER).await?;
             }
-            self.writer.refuse_leaving()?;
+            self.writer.refuse_if_being_deleted()?;
             self.change(&plan, &mut live, &ids).await?;
         }
         if waits {

@@ -1,4 +1,4 @@
-//! Getting to a cluster, or being told why not: kubeconfigs, flags, credentials, servers that are away, slow or silent.
+//! Connections to a cluster and their errors: kubeconfigs, flags, credentials, and unreachable, slow or silent servers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -366,7 +366,7 @@ async fn a_credential_plugin_with_a_token_runs_once_and_again_when_refused(clust
     run(at(&cluster, &config), &CREATE).await.exits(5).stderr_has("does not accept the credentials");
     assert_eq!(plugin_runs(&folder).len(), 2);
 
-    // It is asked again also when the server was busy before.
+    // The plugin also runs again for a refused token if the server was busy before.
     let proxy = FaultProxy::start(cluster.kubeconfig(), cluster.folder()).await.unwrap();
     proxy.add_rule(FaultRule::first(1, Fault::unavailable()));
     proxy.add_rule(FaultRule::every(Fault::Answer { status: 401, retry_after: None }));

@@ -1,4 +1,4 @@
-//! A known secret goes in by every way there is, through every command at every log level, and comes out nowhere.
+//! A known secret is passed in every possible way to every command at every log level, and must never be printed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -24,13 +24,13 @@ pub fn tests() -> Vec<ClusterTest> {
 /// Every character class that encodings treat differently.
 const CANARY: &str = "Kanarie+/7=vogel&%zingt";
 
-/// From silent to everything; the last is the filter people set to see it all.
+/// Log levels from silent to complete. The last one is the filter that users set to see everything.
 const LEVELS: [(&str, &str); 6] = [("", ""), ("-q", ""), ("-v", ""), ("-vv", ""), ("-vvv", ""), TRACED];
 
-/// The flag that says most; where a secret would show first.
+/// The most verbose flag, with which a secret would most likely be printed.
 const LOUDEST: (&str, &str) = ("-vvv", "");
 
-/// Everything that `-vvv` tells, and what kube logs of answers that it cannot read.
+/// Everything that `-vvv` logs, and what kube logs about answers that it cannot parse.
 const TRACED: (&str, &str) = ("", "trace");
 
 /// The secret as text, percent-encoded, escaped for JSON or Rust, and as base64 wherever it may start within other bytes.
@@ -159,7 +159,7 @@ fn shell(line: &str, folder: &Path, kubeconfig: &Path, (flag, filter): (&str, &s
         std::fs::write(&program, script).expect("written");
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
     }
-    // A watch goes on until it is stopped; what it printed until then is looked at.
+    // A watch runs until it is stopped. Its output up to that point is checked.
     let mut command = Command::new("timeout");
     command.args(["4", "bash", "-c", line]).current_dir(folder).env_clear();
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).env("HOME", folder).env("KUBECONFIG", kubeconfig);
@@ -230,7 +230,7 @@ async fn no_command_shows_an_accepted_token_or_an_answer_that_is_cut_off(cluster
     nothing_is_shown(jobs("accepted")).await;
     let answered = proxy.requests().iter().filter(|one| one.status.is_some_and(|status| status < 300)).count();
     assert!(answered > 100, "only {answered} requests were accepted");
-    // In the middle of what the server says, a Secret's data among it.
+    // Answers are cut in the middle, including answers with the data of a Secret.
     proxy.add_rule(FaultRule::every(Fault::Truncated { bytes: 400 }));
     nothing_is_shown(jobs("cut off")).await;
 }

@@ -21,7 +21,7 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Set where this binary starts itself: what the child shall be.
+/// Environment variable with the role of the child process when this binary starts itself.
 const CHILD: &str = "CLUSTER_TEST_CHILD";
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -519,7 +519,7 @@ fn start_and_stop() -> ExitCode {
     }
 }
 
-/// A folder of programs that leave a note that they were used, and then are what they are named after.
+/// A folder of wrapper scripts, each of which records its use and then runs the program that it is named after.
 fn ready_programs(components: &[Component]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for component in components {

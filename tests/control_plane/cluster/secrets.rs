@@ -33,7 +33,7 @@ pub fn tests() -> Vec<ClusterTest> {
         another_type_or_an_immutable_secret_is_replaced_only_when_asked,
         a_replacement_that_is_refused_leaves_the_old_secret,
         a_replacement_whose_second_write_fails_puts_the_old_secret_back_or_says_that_it_cannot,
-        a_secret_that_changed_before_its_replacement_stays_as_it_is_then,
+        a_secret_that_changes_during_its_replacement_is_not_replaced,
         a_replacement_that_is_killed_leaves_nothing_under_another_name_and_is_repeated,
         fields_of_another_manager_are_a_conflict_with_a_way_out,
         dry_runs_store_nothing,
@@ -583,7 +583,7 @@ async fn a_replacement_whose_second_write_fails_puts_the_old_secret_back_or_says
     }
 }
 
-async fn a_secret_that_changed_before_its_replacement_stays_as_it_is_then(cluster: TestCluster) {
+async fn a_secret_that_changes_during_its_replacement_is_not_replaced(cluster: TestCluster) {
     let basic = ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one"];
     run(cluster.command(), &basic).await.exits(0);
     let proxy = cluster.proxy().await;

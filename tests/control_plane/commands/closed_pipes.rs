@@ -1,4 +1,4 @@
-//! A reader that goes away in the middle of a command: the work is done all the same, and the exit code says how it went.
+//! Commands whose output pipe loses its reader: they complete their work, and their exit codes are unchanged.
 
 use std::process::Stdio;
 

@@ -39,10 +39,10 @@ pub fn tests() -> Vec<ClusterTest> {
         a_foreign_finalizer_is_named_and_left,
         each_controller_has_a_live_line_that_fits_a_narrow_window,
         a_server_dry_run_of_an_apply_is_what_the_apply_does,
-        a_plan_the_cluster_has_moved_from_changes_not_even_the_instance,
+        a_stale_plan_is_refused_without_changing_even_the_instance,
         custom_resources_are_deleted_only_after_confirmation,
         in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name,
-        in_a_protected_context_an_operator_is_given_nothing_to_prune_without_its_name,
+        in_a_protected_context_a_spec_that_prunes_is_stored_only_if_the_context_is_named,
         a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled,
         an_instance_that_is_being_deleted_is_shown_as_that_and_not_applied,
         a_deletion_counts_the_objects_of_people_and_says_what_stays,
@@ -134,7 +134,7 @@ impl Own {
         .unwrap();
     }
 
-    /// But for its lease and dry runs.
+    /// Asserts that nothing was written since `mark`, except for the lease and dry runs.
     async fn wrote_nothing_since(&self, mark: Mark) {
         let writes = self.plane.audit().since(mark).await.unwrap().by_user("me").writes();
         let writes = writes.only(|request| request.resource != "leases" && !request.uri.contains("dryRun"));
@@ -217,7 +217,11 @@ async fn drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once(c
     );
     // A suspended instance can still be planned; only the run itself is refused.
     own.run("suspend instance").await.exits(0);
-    own.run("plan instance").await.exits(1).stdout_has("Suspended: nothing is applied until").stdout_has("spec.replicas: 3 → 1");
+    own.run("plan instance")
+        .await
+        .exits(1)
+        .stdout_has("Suspended: nothing is applied until")
+        .stdout_has("spec.replicas: 3 → 1");
     own.run("reconcile instance --in-process --dry-run=server").await.exits(1).stderr_has("reconciliation is disabled");
     own.run("resume instance --wait=false").await.exits(0);
     assert!(diff.contains("-  replicas: 3\n+  replicas: 1\n"), "{diff}");
@@ -399,7 +403,7 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     // A busy machine takes half of it to apply everything.
     let run = own.run("apply instance -f flux.yaml --in-process --timeout 14s").await.exits(7);
     assert!(begun.elapsed() < Duration::from_secs(18), "took {:?}", begun.elapsed());
-    // As a cause, with the reason of the status where there was time to write it.
+    // The image is reported as a cause, with the reason from the status if there was time to write the status.
     let reported = run.stderr.split_once("error: ").map(|(_, reported)| reported.to_owned()).unwrap_or_default();
     assert!(reported.contains("caused by: ") && reported.contains("ImagePull"), "{}", run.stderr);
     // The message is printed once, however long it is.
@@ -501,8 +505,8 @@ async fn each_controller_has_a_live_line_that_fits_a_narrow_window(cluster: Test
         assert!(lines.iter().any(|line| line.starts_with('✔') && line.contains("ready")), "{controller}: {lines:?}");
     }
     let live = shown.split("objects:").next().unwrap_or_default();
-    // Rows are filled with blanks to the width of the window, and the next row follows without a line end: a row that
-    // were too long would push the sign that begins the next one off its place.
+    // Rows are padded with blanks to the width of the window and follow each other without line ends. A row that is too
+    // long would therefore shift the symbol at the beginning of the next row.
     for line in live.split(['\r', '\n']).map(without_escapes) {
         let characters: Vec<char> = line.chars().collect();
         for row in characters.chunks(60).skip(1) {
@@ -526,7 +530,7 @@ async fn a_server_dry_run_of_an_apply_is_what_the_apply_does(cluster: TestCluste
     own.run("apply instance -f flux.yaml --in-process --dry-run=server").await.exits(1).stderr_has("downgrading from");
 }
 
-async fn a_plan_the_cluster_has_moved_from_changes_not_even_the_instance(cluster: TestCluster) {
+async fn a_stale_plan_is_refused_without_changing_even_the_instance(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.install().await;
     own.write("2.9.4", &["source-controller", "kustomize-controller", "helm-controller"]);
@@ -591,7 +595,7 @@ async fn custom_resources_are_deleted_only_after_confirmation(cluster: TestClust
         .exits(1)
         .stderr_has("the cluster has changed since the plan was made: CustomResourceDefinition/kustomizations");
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_some());
-    // A terminal asks, and once more where more would go than it had named.
+    // On a terminal the command asks, and asks again if more objects would be deleted than it has listed.
     let arguments = format!("apply instance -f {} --in-process", own.file().display());
     let mut session = terminal_of(&own.start(""), 100, &arguments);
     let mut session = on_terminal(move || {
@@ -740,7 +744,7 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
 }
 
-async fn in_a_protected_context_an_operator_is_given_nothing_to_prune_without_its_name(cluster: TestCluster) {
+async fn in_a_protected_context_a_spec_that_prunes_is_stored_only_if_the_context_is_named(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.write("2.9.4", &["source-controller", "kustomize-controller"]);
     own.run("apply instance -f flux.yaml --in-process").await.exits(0);
@@ -929,10 +933,10 @@ async fn a_plan_reports_a_missing_secret(cluster: TestCluster) {
     std::fs::write(own.file(), instance.to_string()).unwrap();
     let reported = |run: Run| {
         run.stderr_has(
-            "warning: spec.distribution.imagePullSecret names Secret/flux-system/regcred, which is not there",
+            "warning: spec.distribution.imagePullSecret names Secret/flux-system/regcred, which does not exist",
         )
         .stderr_has("`flux-operator create secret registry regcred -n flux-system --server ghcr.io --username USER`")
-        .stderr_has("warning: spec.sync.pullSecret names Secret/flux-system/deploy-key, which is not there")
+        .stderr_has("warning: spec.sync.pullSecret names Secret/flux-system/deploy-key, which does not exist")
         .stderr_has("`flux-operator create secret ssh deploy-key -n flux-system")
     };
     // Before there is a namespace, and of an instance that is stored.

@@ -58,7 +58,7 @@ async fn objects_of_a_resourceset_are_handed_over_to_a_kustomization(cluster: Te
     run(&cluster, &[&words[..], &["--object", "cm/moves", "--yes"]].concat())
         .await
         .exits(0)
-        .stderr_has("What remains:");
+        .stderr_has("Remaining steps:");
     let of = async |name: &str| {
         let api = objects::api(&cluster.client(), "v1", "ConfigMap", namespace).await.expect("served");
         api.get(name).await.expect("there").metadata.labels.expect("labels")

@@ -1,5 +1,5 @@
-//! `rbac`: every command line works under exactly the rights that it prints for it, and uses all of them but those that it names
-//! a condition for.
+//! `rbac`: every command line works with exactly the rights that `rbac` prints for it, and uses all of them, except
+//! those that are printed with a condition.
 //!
 //! Each line is run once, by a user who has nothing but these rights; the API server's audit log tells what was refused and what
 //! was never used.
@@ -194,7 +194,7 @@ impl Stage {
         finish(program).await
     }
 
-    /// Makes what there is to do for a line.
+    /// Prepares the cluster so that a command line has something to do.
     pub async fn before(&self, line: &str) {
         if line.starts_with("delete ks/extra") {
             self.extra().await;
@@ -276,7 +276,7 @@ impl Stage {
         api.patch_status("app", &PatchParams::default(), &status).await.unwrap();
     }
 
-    /// Something to delete, again and again, that takes a moment to go.
+    /// Creates the Kustomization `extra` (again), whose finalizer delays its deletion.
     async fn extra(&self) {
         let gone = || self.world.get("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, "extra");
         let settled = || async {

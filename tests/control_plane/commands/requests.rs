@@ -11,7 +11,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         the_documented_command_forces_a_reconciliation_with_one_patch_and_prints_the_ready_message,
         without_waiting_only_the_request_is_sent,
-        a_release_is_forced_and_its_failures_are_forgotten_in_the_words_of_flux,
+        force_and_reset_of_a_helm_release_set_the_annotations_of_flux,
         a_suspended_instance_is_reported_at_once,
         a_failed_reconciliation_ends_with_its_reason_and_exit_7,
         several_resources_are_named_in_any_way_and_reconciled_at_once,
@@ -64,7 +64,7 @@ async fn without_waiting_only_the_request_is_sent(cluster: TestCluster) {
     assert!(annotation(&cluster, INSTANCE, "flux", FORCE_AT).await.is_none());
 }
 
-async fn a_release_is_forced_and_its_failures_are_forgotten_in_the_words_of_flux(cluster: TestCluster) {
+async fn force_and_reset_of_a_helm_release_set_the_annotations_of_flux(cluster: TestCluster) {
     create(&cluster, HELM_RELEASE, "web", json!({})).await;
     for (flag, sent) in [("--reset", RESET_AT), ("--force", FORCE_AT)] {
         run(&cluster, &["reconcile", "hr", "web", flag, "--wait=false"]).await.exits(0);
@@ -320,7 +320,7 @@ async fn all_objects_of_a_kind_are_reconciled_and_waited_for(cluster: TestCluste
     );
     let run = run.exits(7).stdout_has("one: stored one").stderr_has("no such branch");
     assert!(run.stderr.ends_with("1 of 2 objects is not reconciled\n"), "{}", run.stderr);
-    // Those that never answer are counted as they are.
+    // Objects whose requests are never handled count as not reconciled.
     let run = self::run(&cluster, &["reconcile", "gitrepo", "one", "two", "--timeout", "2s"]).await.exits(7);
     assert!(run.stderr.ends_with("2 of 2 objects are not reconciled\n"), "{}", run.stderr);
     assert_eq!(run.stderr.matches(" of 2 objects").count(), 1, "{}", run.stderr);

@@ -1,4 +1,4 @@
-//! Waiting: what moves, what a time-out says, what an interrupt leaves behind.
+//! Waits: the progress that they report, their errors after a timeout, and the state that an interrupt leaves.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_missing_operator_is_reported_with_the_in_process_command,
         a_stalled_operator_neither_reconciles_nor_allows_a_run_here,
         a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited,
-        an_object_that_goes_is_waited_for,
+        a_wait_for_a_deletion_names_what_blocks_it_and_ends_when_the_object_is_gone,
         a_watch_prints_every_change_until_its_time_is_up,
         an_older_generation_and_a_cancelled_health_check_keep_waiting,
         an_object_deleted_meanwhile_ends_the_wait,
@@ -262,7 +262,7 @@ async fn a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited(c
     run.exits(0).stderr_has("waiting for it to be created").stdout_has("later: created");
 }
 
-async fn an_object_that_goes_is_waited_for(cluster: TestCluster) {
+async fn a_wait_for_a_deletion_names_what_blocks_it_and_ends_when_the_object_is_gone(cluster: TestCluster) {
     let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
     create(&cluster, GIT, "going", held).await;
     let api = GIT.api(&cluster);

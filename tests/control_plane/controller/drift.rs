@@ -91,7 +91,7 @@ async fn an_interval_in_which_nothing_moved_costs_four_requests(cluster: TestClu
         Operator::start(&world, "operator-a", &["--reporting-interval=1h", "--interval-jitter-percentage=0"]);
     world.write_instance(spec("2.9.x"), json!({"fluxcd.controlplane.io/reconcileEvery": "3s"})).await;
     let first = world.wait_for_ready().await;
-    // The run after the installation still looks at everything; those after it find that nothing moved.
+    // The first run after the installation still checks everything. Later runs find that nothing has changed.
     let settled = world.wait_for("two more runs", |instance| runs(instance) >= runs(&first) + 2).await;
     let mark = world.plane.audit().mark().await.unwrap();
     let later = world.wait_for("three more runs", |instance| runs(instance) >= runs(&settled) + 3).await;

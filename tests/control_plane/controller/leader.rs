@@ -11,10 +11,10 @@ use crate::support::{ClusterTest, Component, Fault, FaultProxy, FaultRule, TestC
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        the_second_takes_over_from_one_that_was_killed_and_at_once_from_one_that_ended,
+        a_standby_waits_for_the_lease_of_a_killed_leader_and_replaces_a_stopped_leader_at_once,
         a_stalled_operator_writes_nothing_after_it_lost_its_lease,
         an_operator_without_a_connection_stops_before_another_starts,
-        an_api_server_that_is_restarted_and_watches_that_expire_end_nothing,
+        the_operator_continues_after_an_api_server_restart_and_after_expired_watches,
     ]
 }
 
@@ -34,7 +34,7 @@ async fn wait_for_token(world: &World, token: &str) {
         .await;
 }
 
-async fn the_second_takes_over_from_one_that_was_killed_and_at_once_from_one_that_ended(cluster: TestCluster) {
+async fn a_standby_waits_for_the_lease_of_a_killed_leader_and_replaces_a_stopped_leader_at_once(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let mut first = Operator::start(&world, "operator-a", &SHORT);
@@ -108,7 +108,7 @@ async fn an_operator_without_a_connection_stops_before_another_starts(cluster: T
     assert!(second.logged("lost the lease").is_none());
 }
 
-async fn an_api_server_that_is_restarted_and_watches_that_expire_end_nothing(cluster: TestCluster) {
+async fn the_operator_continues_after_an_api_server_restart_and_after_expired_watches(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let through = FaultProxy::start(&world.plane.admin("operator").unwrap(), world.plane.folder()).await.unwrap();

@@ -19,7 +19,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_suspended_instance_is_left_alone_and_resumed_and_its_deletion_leaves_flux,
         a_new_spec_ends_the_wait_for_health_and_an_unhealthy_one_is_tried_again_later_each_time,
         an_instance_deleted_while_no_operator_ran_is_finalized_by_the_next_one,
-        an_instance_beside_another_one_says_so_until_that_is_gone,
+        a_second_instance_reports_the_conflict_until_the_first_instance_is_deleted,
         flags_of_what_is_not_served_are_refused_by_name,
     ]
 }
@@ -115,7 +115,7 @@ async fn requests_are_answered_once_each_and_a_thousand_quick_ones_together(clus
     assert_eq!(runs(&once), before + 1);
     assert_eq!(condition(&once, "Ready").0, "True", "told together with the token");
 
-    // A label asks for nothing; a forced request does what a request does, and says so.
+    // A changed label does not cause a run. A forced request causes one run, and its token is recorded in the status.
     let patch = json!({"metadata": {"labels": {"team": "a"}}});
     world.patch_as("test-author", &instance_id(), patch).await;
     world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "two", "reconcile.fluxcd.io/forceAt": "two"})).await;
@@ -192,7 +192,7 @@ async fn a_new_spec_ends_the_wait_for_health_and_an_unhealthy_one_is_tried_again
     let again = |instance: &flux_operator::api::FluxInstance| runs(instance) > runs(&unhealthy);
     world.wait_for("another try", again).await;
 
-    // A spec that waits for long makes way for the one after it at once.
+    // A new spec ends the health check of the previous spec at once, despite its long timeout.
     let long = json!({"fluxcd.controlplane.io/reconcileTimeout": "10m"});
     world.write_instance(broken("example.com/broken:2"), long.clone()).await;
     let waiting =
@@ -224,7 +224,7 @@ async fn an_instance_deleted_while_no_operator_ran_is_finalized_by_the_next_one(
     assert!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.is_empty());
 }
 
-async fn an_instance_beside_another_one_says_so_until_that_is_gone(cluster: TestCluster) {
+async fn a_second_instance_reports_the_conflict_until_the_first_instance_is_deleted(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let other = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
@@ -238,7 +238,7 @@ async fn an_instance_beside_another_one_says_so_until_that_is_gone(cluster: Test
     assert_eq!(reason, "ReconciliationFailed");
     assert!(message.contains("FluxInstance/default/flux already exists"), "{message}");
     assert_eq!(condition(&refused, "Reconciling").1, "ProgressingWithRetry");
-    // However often it is tried again.
+    // Retries with the same failure do not repeat the event.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let events = world.events().await;
     let reported = events.iter().filter(|(reason, text)| reason == "ReconciliationFailed" && *text == message).count();

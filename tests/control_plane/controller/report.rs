@@ -89,7 +89,7 @@ async fn a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interv
         "by API version and kind"
     );
 
-    // The metric follows the object; the report waits until somebody asks or its time has come.
+    // The metric is updated at once. The report is updated only on request or at its interval.
     let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
         "metadata": {"name": "app", "namespace": "default"},
         "spec": {"interval": "10m", "url": "https://example.com/app.git", "suspend": true}});

@@ -460,7 +460,7 @@ pub fn path_of(uri: &str) -> String {
     format!("{path}?{}", query.join("&"))
 }
 
-/// Says what `end` has too little, too much, or otherwise.
+/// Lists what is missing in `end`, what is additional, and what differs.
 pub fn differences(expected: Option<&BTreeMap<String, Value>>, end: &BTreeMap<String, Value>) -> Vec<String> {
     let Some(expected) = expected else { return vec![] };
     let mut differences = vec![];

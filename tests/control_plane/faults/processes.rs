@@ -108,7 +108,7 @@ impl Workshop {
         }
     }
 
-    /// Does work that was cut short, and compares what comes of it.
+    /// Completes work that was cut short, and compares the result with that of undisturbed work.
     pub async fn complete_and_compare(&self, work: Work) -> Result<(), String> {
         self.site.proxy.clear_rules();
         let output = self

@@ -33,8 +33,8 @@ const SIGNALS: [&str; 3] = ["INT", "TERM", "HUP"];
 /// Duration of the frozen request during which the signal arrives.
 const STANDS_STILL: Duration = Duration::from_millis(600);
 
-/// The requests at which a line is ended: every so many, each with the next signal. With `EVERY_REQUEST` in the environment
-/// each of them, with each signal, which takes most of an hour.
+/// The requests at which a line is ended: every `step`-th request, each with the next signal. With `EVERY_REQUEST` in
+/// the environment every request, each with every signal, which takes most of an hour.
 fn moments(step: usize) -> Box<dyn Iterator<Item = usize> + Send> {
     match tries_every_request() {
         true => Box::new((1..).flat_map(|at| [at; SIGNALS.len()])),
@@ -118,7 +118,7 @@ impl Endings<'_> {
 }
 
 async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCluster) {
-    // None of those that are tried elsewhere with fewer rights is left out here.
+    // Every command of `rbac::ALONE` is covered here, too.
     let command = |line: &str| line.split(' ').take(2).map(str::to_owned).collect::<Vec<_>>();
     let is_ended =
         |line: &str| MORE.iter().any(|(more, _)| *more == line) || RUNS.iter().any(|run| command(run) == command(line));
@@ -126,7 +126,7 @@ async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: Te
     let stage = stage(&cluster).await;
     let mut endings = Endings::new(&stage.world.plane).await;
     for (line, step) in rbac::WRITES.iter().map(|line| (*line, 1)).chain(MORE) {
-        // Some begin without what the one before has brought.
+        // Some lines need a cluster without what the previous line has installed.
         if line == rbac::INSTALL || line == rbac::TAKE_OVER {
             stage.as_admin("uninstall instance --in-process --force-in-process --yes").await;
             stage.as_admin(rbac::UNINSTALL_OPERATOR).await;
@@ -213,7 +213,7 @@ async fn written_objects_are_reported_while_other_requests_still_run(cluster: Te
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("flux.yaml"), manifest.to_string()).unwrap();
     let proxy = FaultProxy::start(&world.plane.admin("beside").unwrap(), world.plane.folder()).await.unwrap();
-    // Whether an operator is there is asked beside the write, and this time the answer takes long.
+    // The command looks for an operator in parallel to its write. Here, the answer to that request is slow.
     proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_secs(20))).uri(|uri| uri.contains("/deployments")));
     let mut command = command(proxy.kubeconfig().path(), home.path());
     command.args(["apply", "-f", "flux.yaml", "--wait=false"]).current_dir(home.path());
@@ -281,7 +281,7 @@ fn is_deployment(uri: &str) -> bool {
     uri.contains("/deployments/") && !uri.contains("dryRun")
 }
 
-/// Applies the small one through the proxy, and returns when it has come to the Deployments.
+/// Applies the small instance through the proxy, and returns once the run applies a Deployment.
 async fn shrinking(proxy: &FaultProxy, home: &std::path::Path) -> Child {
     let mut command = command(proxy.kubeconfig().path(), home);
     command.args(["apply", "instance", "-f", "flux.yaml", "--in-process", "--force-conflicts"]).current_dir(home);

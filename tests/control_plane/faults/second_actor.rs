@@ -39,7 +39,7 @@ async fn apply(site: &Site, cluster: &Cluster, components: &[&str]) -> Result<()
     Ok(())
 }
 
-/// Everything that has to be alike whichever runs came before: not the history, and not how often the spec has changed.
+/// The part of a snapshot that must not depend on earlier runs: without the history and the number of spec changes.
 async fn end(site: &Site) -> BTreeMap<String, Value> {
     let mut snapshot = site.snapshot().await;
     if let Some(Value::Object(instance)) = snapshot.get_mut("FluxInstance") {

@@ -143,8 +143,8 @@ impl Site {
         self.direct.merge_patch(&instance_id(), None, &patch, "author").await.expect("the instance is there");
     }
 
-    /// Returns everything an installation consists of, without what differs between any two: what two ways to the same
-    /// end have in common.
+    /// Returns all objects of an installation in comparable form, without the values that differ between any two
+    /// installations.
     pub async fn snapshot(&self) -> BTreeMap<String, Value> {
         eventually("what is deleted to be gone", SOON, || async {
             let snapshot = self.snapshot_now().await;

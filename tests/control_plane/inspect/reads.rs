@@ -503,7 +503,7 @@ async fn independent_requests_are_sent_at_once(cluster: TestCluster) {
     world.ready().await;
     let mut wrong = vec![];
     for (line, dependent) in DEPENDENT {
-        // A busy machine can make the chain longer, never shorter: the longer the answers take, the less of it is the machine's.
+        // A busy machine can make the chain longer, but never shorter. The slower the answers, the smaller its effect.
         let mut seen = vec![];
         for delay in [200, 400, 1600].map(Duration::from_millis) {
             seen = requests_of(line, delay, &world, &cluster).await;

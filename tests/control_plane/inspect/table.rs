@@ -1,4 +1,4 @@
-//! Every cause that `why` knows, in objects that a real API server took, and told from it.
+//! Every cause that `why` knows, found in objects that a real API server has accepted.
 
 use std::path::Path;
 use std::process::Stdio;

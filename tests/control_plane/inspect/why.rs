@@ -110,7 +110,7 @@ async fn a_log_that_cannot_be_read_holds_nothing_up(cluster: TestCluster) {
         let output = tokio::task::spawn_blocking(move || why.output()).await.expect("joined").expect("it runs");
         let run = Run::from(output).exits(7).stdout_has("(CrashLoop)").stdout_has("last log line: could not be read: ");
         assert_eq!(run.stderr, "");
-        // That of the run before and that of this one, once each.
+        // The logs of the previous and of the current run of the container, each requested once.
         let asked: Vec<_> = proxy.requests().into_iter().map(|seen| seen.uri).filter(|uri| is_log(uri)).collect();
         assert_eq!(asked.len(), 2, "{asked:?}");
         assert_ne!(asked[0], asked[1]);

@@ -19,7 +19,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_run_starts_over_with_the_current_instance_if_it_changed_during_the_run,
         an_instance_that_is_suspended_meanwhile_is_left_alone,
-        an_instance_that_changes_all_the_time_gets_nothing_of_a_run,
+        a_run_gives_up_without_applying_anything_if_the_instance_keeps_changing,
         an_instance_that_is_deleted_meanwhile_is_reported_and_not_created_again,
         nothing_is_installed_if_the_deletion_of_the_instance_begins_during_a_run,
         status_fields_written_by_others_during_a_run_are_kept,
@@ -102,7 +102,7 @@ fn object(spec: &Value) -> Value {
 async fn a_run_starts_over_with_the_current_instance_if_it_changed_during_the_run(cluster: TestCluster) {
     let between = Between::new(&cluster).await;
     let world = &between.world;
-    // The one that applies says nothing about components.
+    // The applied manifest does not set the components.
     let applied = json!({"distribution": small(&OLD)["distribution"], "wait": false, "cluster": {"size": "small"}});
     let mut components = OLD.to_vec();
     let rows = [(false, false), (false, true), (true, false), (true, true)];
@@ -141,7 +141,7 @@ async fn an_instance_that_is_suspended_meanwhile_is_left_alone(cluster: TestClus
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 
-async fn an_instance_that_changes_all_the_time_gets_nothing_of_a_run(cluster: TestCluster) {
+async fn a_run_gives_up_without_applying_anything_if_the_instance_keeps_changing(cluster: TestCluster) {
     let between = Between::new(&cluster).await;
     let world = &between.world;
     world.instance(small(&OLD)).await;
@@ -235,7 +235,7 @@ async fn status_fields_written_by_others_during_a_run_are_kept(cluster: TestClus
     let mut wanted = small(&OLD);
     wanted["cluster"] = json!({"size": "small"});
     world.instance(wanted).await;
-    // A condition comes, another one goes, and a token is handled that this run was not asked with.
+    // Another manager adds a condition, removes a condition, and records the token of another request as handled.
     let run = world.run_with(&between.through, &world.options);
     let other = write(Some(condition("Audited", "True")), json!({"lastHandledReconcileAt": "theirs"}));
     let outcome = between.meanwhile(("PATCH", is_of_stage), run, other).await.unwrap();

@@ -1,4 +1,4 @@
-//! The short cut against the API server: what it calls unchanged, a dry run must call unchanged.
+//! The no-change proof against the API server: if it calls an object unchanged, a dry run must not change the object.
 
 use std::collections::BTreeMap;
 
@@ -182,7 +182,7 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
     );
 }
 
-/// A manifest and the edits that may be made to it: what stands at a JSON pointer then; `None` removes it.
+/// A manifest with its possible edits: a JSON pointer and the new value there; `None` removes the value.
 struct Manifest {
     base: Value,
     edits: Vec<(&'static str, Option<Value>)>,
@@ -505,7 +505,7 @@ async fn a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_ru
     assert!(pairs > 3000 && proved > 500, "{pairs} pairs, {proved} called unchanged");
 }
 
-/// An instance with the edits of its spec that come to nearly nothing in what is built of it.
+/// An instance with edits of its spec that change almost nothing in its build.
 fn instances() -> Manifest {
     let base = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": {

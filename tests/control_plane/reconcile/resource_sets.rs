@@ -329,7 +329,7 @@ async fn objects_are_made_anew_only_where_a_field_cannot_be_changed(cluster: Tes
     sets.set("fixed", force.clone(), json!({"resources": [map("2"), service(99999)]})).await;
     assert_eq!(sets.run("fixed").await.reason, "ReconciliationFailed");
     assert_eq!(uid(&sets.world.get("v1", "Service", APPS, "web").await), web);
-    // Nor are the values of a Secret told.
+    // A refusal does not show the values of a Secret either.
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": APPS},
         "data": {"all": {"deep": "hunter2"}}});
     sets.set("fixed", force, json!({"resources": [secret]})).await;

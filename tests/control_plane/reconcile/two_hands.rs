@@ -25,13 +25,13 @@ pub fn tests() -> Vec<ClusterTest> {
         a_second_instance_takes_and_deletes_nothing_of_the_first,
         a_first_installation_that_another_one_overtook_ends_before_it_applies_anything,
         an_uninstall_leaves_the_definition_that_another_instance_lists,
-        a_dropped_shard_leaves_what_it_looked_after_and_deployed,
+        removing_a_shard_keeps_the_flux_objects_of_the_shard_and_what_they_deployed,
         dropped_components_and_syncs_leave_what_they_deployed,
         a_dropped_controller_that_does_not_end_keeps_its_custom_resources,
         a_run_reads_its_objects_after_it_took_the_lease,
         an_instance_that_cannot_hold_a_status_gets_nothing_installed,
         a_watch_that_fails_in_a_stage_is_reported_in_the_status,
-        a_finalizer_of_somebody_else_survives_ours,
+        adding_our_finalizer_keeps_a_finalizer_that_another_manager_adds_during_the_run,
         a_finalizer_that_may_not_be_set_is_reported_in_the_status,
         unreadable_and_outdated_inventory_entries_are_not_lost,
         waiting_works_without_the_right_to_read_pods,
@@ -182,7 +182,7 @@ async fn an_uninstall_leaves_the_definition_that_another_instance_lists(cluster:
     assert!(world.cluster.read(&other).await.unwrap().is_some());
 }
 
-async fn a_dropped_shard_leaves_what_it_looked_after_and_deployed(cluster: TestCluster) {
+async fn removing_a_shard_keeps_the_flux_objects_of_the_shard_and_what_they_deployed(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let mut wanted = small(&["source-controller", "kustomize-controller", "helm-controller"]);
     wanted["sharding"] = json!({"shards": ["s1", "s2"]});
@@ -469,7 +469,7 @@ fn sleeping_operator() -> Value {
             "spec": {"containers": [{"name": "manager", "image": "example.com/op:v1"}]}}}})
 }
 
-async fn a_finalizer_of_somebody_else_survives_ours(cluster: TestCluster) {
+async fn adding_our_finalizer_keeps_a_finalizer_that_another_manager_adds_during_the_run(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     world.instance(small(&["source-controller"])).await;
     world.apply_as("helm-install", sleeping_operator()).await;

@@ -212,7 +212,7 @@ async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
         .unwrap_err();
     assert!(matches!(refused, ReconcileError::OperatorAlive { .. }));
 
-    // It renews as long as it lives, and is free at once when it lets go.
+    // The holder renews the lease as long as it runs, and the lease is free as soon as the holder releases it.
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(world.run_with(&world.cluster, &options).await.is_err());
     held.release().await;

@@ -71,7 +71,7 @@ async fn stored_objects_are_migrated_through_every_minor_and_a_downgrade_is_refu
     world.ready().await;
     let repositories = world.cluster.read(&definition("ocirepositories", "source")).await.unwrap().unwrap();
     assert_eq!(repositories["status"]["storedVersions"], json!(["v1beta2", "v1"]));
-    // With it, what is stored twice is migrated though the minor did not change, and nothing else.
+    // With migration, only kinds with two stored versions are migrated, although the minor version is the same.
     let outcome = {
         world.instance(wanted("2.6.x")).await;
         let mut spec = wanted("2.6.x");

@@ -216,7 +216,7 @@ fn reads_ask_for_no_more_than_they_show() {
 }
 
 #[test]
-fn the_exit_code_is_the_worst_and_8_when_only_some_are_away() {
+fn the_exit_code_is_the_worst_or_8_if_only_some_clusters_are_unreachable() {
     let world = World::new(&[
         ("a", FakeBehaviour::Well),
         ("dead", FakeBehaviour::Dead),
@@ -271,7 +271,7 @@ fn commands_that_write_refuse_several_clusters_and_name_the_way() {
     assert!(world.clusters[0].requests().is_empty(), "no cluster is asked: {:?}", world.clusters[0].requests());
     for (line, reported) in [
         ("explain ks --contexts *", "explain does not ask a cluster"),
-        ("check -f flux.yaml --contexts *", "check reads files and no cluster"),
+        ("check -f flux.yaml --contexts *", "check reads files instead of a cluster"),
         ("upgrade 2.9 --contexts *", "upgrade writes"),
         ("get ks -A -w --contexts *", "--watch follows one cluster"),
         ("get ks -A --contexts * --context a", "--context cannot be used together"),

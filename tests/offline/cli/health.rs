@@ -1,4 +1,4 @@
-//! Every command that says how Flux stands says the same of the same situation, and ends as its verdict demands.
+//! All commands that report the health of Flux agree on each situation, and their exit codes match the verdict.
 
 use std::collections::BTreeSet;
 

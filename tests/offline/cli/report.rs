@@ -99,7 +99,7 @@ fn a_page_is_whole_and_takes_nothing_from_elsewhere() {
 }
 
 #[test]
-fn the_same_is_there_as_json_and_on_stdout() {
+fn a_report_can_be_printed_as_json_and_as_html_on_stdout() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("dump.json");
     std::fs::write(&file, dump().to_string()).expect("written");

@@ -200,7 +200,7 @@ fn every_command_is_known_as_one_that_works_on_files_or_elsewhere() {
 }
 
 #[test]
-fn a_closed_pipe_loses_output_and_neither_work_nor_verdict() {
+fn a_closed_pipe_changes_neither_the_exit_code_nor_stderr() {
     for_each(ON_FILES, |(path, line)| {
         let words = words(path, line);
         let (open, closed) = (run_to(&words, Stdio::piped()), run_to(&words, without_reader()));

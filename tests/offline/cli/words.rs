@@ -222,7 +222,7 @@ fn a_verb_that_changes_something_wants_all_for_a_kind_alone() {
 }
 
 #[test]
-fn sorting_by_what_nothing_has_is_an_error() {
+fn sorting_by_a_field_that_no_object_has_is_an_error() {
     let sorted = |key: &str| run(&["get", "all", "-A", "--sort-by", key, "--from", DUMP]);
     sorted(".metadata.name").exits(0);
     sorted(".nope").exits(2).stderr_has("nothing in the list has it");
@@ -603,7 +603,7 @@ fn flags_are_offered_after_a_dash_only() {
 }
 
 #[test]
-fn short_help_points_at_nothing_that_is_not_there_and_names_the_limit() {
+fn short_help_does_not_refer_to_text_that_it_omits_and_names_the_time_limit() {
     for line in ["get instance", "reconcile instance", "wait resource", "status", "why", "plan instance"] {
         let mut arguments = words(line);
         arguments.push("-h");

@@ -33,7 +33,7 @@ pub fn ready_replicas(deployment: &Value) -> i64 {
     fields::number(deployment, "/status/readyReplicas").unwrap_or_default()
 }
 
-/// Whether a pod of the Deployment could be working.
+/// Whether at least one pod of the Deployment is ready.
 pub fn has_ready_pod(deployment: &Value) -> bool {
     ready_replicas(deployment) > 0
 }
@@ -94,7 +94,7 @@ impl<'a> OperatorState<'a> {
     /// Corrects the state if the Deployment's namespace certainly has no lease. A running operator with leader election
     /// would have taken a lease long before, and would immediately recreate a deleted lease.
     #[must_use]
-    pub fn knowing_of_no_lease(self, deployment: Option<&'a Value>, now: Timestamp) -> Self {
+    pub fn without_lease(self, deployment: Option<&'a Value>, now: Timestamp) -> Self {
         match deployment.filter(|one| is_long_available(one, now)) {
             Some(one) if self == OperatorState::Running && elects_a_leader(one) => OperatorState::Silent(one, None),
             _ => self,

@@ -1,9 +1,9 @@
 //! The rules of a FluxInstance beyond the types of its fields.
 //!
 //! The API server checks the schema and the CEL rules of [`ACROSS_FIELDS`]. It would refuse violations of the other
-//! rules later, when objects with these values are applied. Rules that depend on the version of Flux are checked after
-//! a version was chosen: [`check_version`]. [`super::CheckedInstance`] has passed all others and is the only input of a
-//! build.
+//! rules later, when objects with these values are applied. [`check_version`] checks the rules that depend on the
+//! version of Flux, once a version was chosen. A [`super::CheckedInstance`] satisfies all other rules, and a build
+//! accepts nothing else.
 
 use std::sync::LazyLock;
 
@@ -147,7 +147,7 @@ pub(super) fn check_version(object: &Value, flux: &Version) -> Option<String> {
     Some(format!("{}: {} needs Flux {major}.{minor}.{patch} or newer, not {flux}", missing.path, missing.what))
 }
 
-/// Keys that decide what belongs to the instance and what is pruned.
+/// Keys of the labels and annotations that identify the owner of an object and control pruning.
 const RESERVED_KEYS: [&str; 3] = [well_known::OWNER_NAME_LABEL, well_known::OWNER_NAMESPACE_LABEL, well_known::PRUNE];
 
 /// Checks a text. Returns the expected form if the text is wrong.

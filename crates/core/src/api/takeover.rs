@@ -146,7 +146,7 @@ fn taken_over(live: &Value, extra_managers: &[String]) -> Option<Vec<Value>> {
     joined(&theirs, kept)
 }
 
-/// Adds the fields of `theirs` to our entry among `kept`; `None` when there are none.
+/// Adds the fields of the entries `theirs` to our entry in `kept`; `None` when `theirs` is empty.
 fn joined(theirs: &[Value], mut kept: Vec<Value>) -> Option<Vec<Value>> {
     let first = theirs.first()?;
     let mut ours = match kept.iter().position(is_ours) {
@@ -168,7 +168,8 @@ fn joined(theirs: &[Value], mut kept: Vec<Value>) -> Option<Vec<Value>> {
     Some(kept)
 }
 
-/// Removes fields from a dry run's result that only managers to be taken over own and the manifest lacks.
+/// Removes from the result of a dry run the fields that are not in the manifest and that are owned only by managers
+/// that will be taken over.
 ///
 /// The dry run precedes the take-over, so the server still keeps those fields; the apply after it does not.
 pub fn without_surplus(live: &Value, desired: &Value, result: &Value, extra_managers: &[String]) -> Value {
@@ -186,7 +187,8 @@ pub fn predicted(live: &Value, desired: &Value) -> Value {
     remove_surplus(entries, desired, &diff::merge(live, desired))
 }
 
-/// Removes fields that only our entry, the last one, contains and the manifest lacks.
+/// Removes fields that are not in the manifest and that only our entry contains, which is the last of `entries`. Also
+/// removes stale labels and annotations.
 fn remove_surplus(entries: Option<Vec<Value>>, desired: &Value, result: &Value) -> Value {
     let mut wanted = result.clone();
     let Some(entries) = entries else { return remove_stale(wanted) };

@@ -41,7 +41,7 @@ pub enum BuildError {
     /// The distribution's manifests differ from those of Flux.
     #[error("{object} of the distribution: {problem}")]
     Manifest { object: String, problem: String },
-    /// An object would be kept, but its definition would be removed and the object with it.
+    /// An object of the build needs a definition that pruning would delete, which would delete the object too.
     #[error("{object} needs {definition}, which would be deleted")]
     DefinitionNeeded { object: String, definition: String },
     #[error(transparent)]

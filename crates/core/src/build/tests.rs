@@ -560,7 +560,7 @@ fn tenant_accounts_reach_the_controllers_they_are_for() {
 }
 
 #[test]
-fn events_go_nowhere_without_notification_controller() {
+fn controllers_have_no_events_address_without_notification_controller() {
     let build = built(json!({"components": ["source-controller", "kustomize-controller"]}));
     assert_eq!(args(&build, "kustomize-controller")[0], "--events-addr=");
     let role = find(&build, "ClusterRole/crd-controller-flux-system").to_string();

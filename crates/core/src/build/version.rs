@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn minors_the_program_does_not_know_wait_but_their_patches_do_not() {
+    fn unknown_minor_versions_are_not_chosen_but_unknown_patches_of_known_minor_versions_are() {
         let distribution = Distribution::embedded();
         let known = |names: &[&str]| names.iter().map(|n| FluxVersion::from_folder(n).unwrap()).collect::<Vec<_>>();
         let supported = known(&["v2.2.1", "v2.3.0", "v2.7.0-rc.1"]);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_refused_if_all_that_is_known_of_it_is_older() {
+    fn a_range_is_refused_if_it_excludes_the_installed_version_and_would_downgrade_it() {
         let check = |installed: &str, range: &str| check_range(installed, range, &Distribution::embedded()).is_ok();
         assert!(!check("v2.9.4@sha256:ab", "2.7.x") && !check("v2.9.4", "2.8.1"));
         assert!(check("v2.7.5", "2.9.x") && check("v2.9.4", "2.9.1") && check("", "2.7.x"));

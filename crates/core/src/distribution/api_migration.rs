@@ -752,7 +752,7 @@ spec:
     }
 
     #[test]
-    fn an_older_flux_keeps_what_it_stores() {
+    fn api_versions_that_an_older_flux_still_stores_are_not_migrated() {
         let distribution = Distribution::embedded();
         let version = distribution.versions().into_iter().find(|version| version.name == "v2.2.3").unwrap();
         let stored = StoredVersions::of(&distribution, &version).unwrap();

@@ -10,7 +10,7 @@ use crate::format::version_range::is_at_least;
 /// Differences between one controller and the others.
 struct Facts {
     grace_period_seconds: u64,
-    /// Whether the node evicts ordinary workloads before it.
+    /// Whether the pod has a critical priority class, so that a node evicts ordinary workloads first.
     critical: bool,
     /// Serves artifacts from a volume on /data, under its own Service.
     serves_artifacts: bool,

@@ -71,7 +71,7 @@ pub(super) fn lines(file: &'static str, text: &'static str) -> Result<Vec<Line>,
     Ok(lines)
 }
 
-/// Splits what follows `line` into the lines below it and those after.
+/// Splits `tail`, the lines after `line`, into the lines that are indented below `line` and the remaining lines.
 pub(super) fn block<'l>(line: &Line, tail: &'l [Line]) -> (&'l [Line], &'l [Line]) {
     let end = tail.iter().position(|other| other.depth <= line.depth).unwrap_or(tail.len());
     tail.split_at(end)

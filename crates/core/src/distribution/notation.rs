@@ -1,5 +1,5 @@
-//! The reader of the CRD notation: text in, checked lines out. What the lines mean is in the module documentation of
-//! [`super`]; turning them into schemas is `schema.rs`.
+//! Parses the CRD notation into checked lines. The module documentation of [`super`] describes the notation, and
+//! `schema.rs` turns the lines into schemas.
 
 use std::collections::HashMap;
 
@@ -172,7 +172,7 @@ impl Notation {
                 }
                 "type" => {
                     let name = words.next("a name")?;
-                    // The case tells an undefined type from a misspelt built-in one.
+                    // The capital letter distinguishes an undefined named type from a misspelt built-in type.
                     if !name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
                         return Err(name.position.error("the name of a type starts with a capital letter"));
                     }

@@ -8,7 +8,7 @@ use super::tree::Tree;
 use super::{Component, DistributionError, FluxVersion, ImageDigest, Variant};
 use crate::format::yaml;
 
-/// A tree of files that answers as a distribution.
+/// A packaged distribution, read from a tree of files.
 #[derive(Debug)]
 pub(super) struct PackagedTree {
     tree: Box<dyn Tree>,

@@ -220,7 +220,7 @@ impl Notation {
             field.attributes.iter().filter(|attribute| attribute.gate.holds(place)).map(|attribute| &attribute.value)
         };
         let wrapped = !field.wraps.is_empty();
-        for attribute in attributes().filter(|attribute| !(wrapped && attribute.is_about_the_whole())) {
+        for attribute in attributes().filter(|attribute| !(wrapped && attribute.applies_to_container())) {
             schema.set(attribute.keyword(), attribute.value());
         }
         // From the inside out: `[]{}string` is a list of maps.
@@ -238,7 +238,7 @@ impl Notation {
                 }
             }
         }
-        for attribute in attributes().filter(|attribute| wrapped && attribute.is_about_the_whole()) {
+        for attribute in attributes().filter(|attribute| wrapped && attribute.applies_to_container()) {
             schema.set(attribute.keyword(), attribute.value());
         }
         if let Some(description) = field.description {
@@ -301,7 +301,7 @@ impl Notation {
 
 impl Attribute {
     /// Whether the keyword describes a list or map itself instead of its items.
-    fn is_about_the_whole(&self) -> bool {
+    fn applies_to_container(&self) -> bool {
         matches!(
             self,
             Attribute::Default(_)

@@ -1,9 +1,9 @@
-//! Foreign text on its way to a terminal: it must not control the terminal.
+//! Removes control characters from untrusted text before it is printed on a terminal.
 
 use std::borrow::Cow;
 
-/// Removes what a terminal would obey: control characters (except line ends and tabs) and marks that change the writing
-/// direction.
+/// Removes the characters that control a terminal: control characters (except line feeds and tabs) and marks that
+/// change the writing direction.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     filtered(text, false)
 }
@@ -18,18 +18,18 @@ pub fn on_one_line(text: &str) -> String {
     harmless(&text.replace(['\n', '\r', '\t'], " ")).into_owned()
 }
 
-fn steers(c: char) -> bool {
+fn controls_terminal(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn filtered(text: &str, colours: bool) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    if !text.contains(controls_terminal) {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(steers) {
+    while let Some(at) = rest.find(controls_terminal) {
         let (plain, from) = rest.split_at(at);
         kept.push_str(plain);
         let colour = if colours { colour_at_start(from) } else { "" };

@@ -1,8 +1,9 @@
 //! The nearest known word to a mistyped one.
 
-/// Returns the candidate that the user most likely meant, in any case, if one is similar to `word`: Jaro-Winkler ≥
-/// 0.75, the measure of clap's suggestions; one typing error away, which that measure misses in short words (`tow` for
-/// `two`); or with `word` as its beginning (`git` for `GitRepository`).
+/// Returns the candidate that the user most likely meant, ignoring case. A candidate qualifies if its Jaro-Winkler
+/// similarity to `word` is at least 0.75 (the measure of clap's suggestions), if it differs from `word` by one typing
+/// error (the measure misses those in short words: `tow` for `two`), or if it begins with `word` (`git` for
+/// `GitRepository`).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates

@@ -3,9 +3,9 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Finds a program in a list of folders. Relative folders, such as the current one, are skipped: neither a mistyped
-/// verb nor a kubeconfig may run a program that somebody placed there. Files that cannot be executed are skipped too,
-/// because they would hide one that can.
+/// Finds a program in a list of folders. Relative folders, such as the current one, are skipped, because neither a
+/// mistyped verb nor a kubeconfig may run a program that another user placed there. Files that are not executable are
+/// skipped too, because they would hide an executable file in a later folder.
 pub fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
     let folders = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|file| {

@@ -1,7 +1,7 @@
 //! TLS for clients: trusted servers and client certificates, shared by the API server and registries.
 //!
-//! The yardstick is kubectl, that is Go's `crypto/tls` and `crypto/x509`. rustls differs in four points, which are
-//! settled here:
+//! The reference is kubectl, which uses Go's `crypto/tls` and `crypto/x509`. rustls differs from Go in four points,
+//! which this module handles:
 //!
 //! * `ring` supports neither P-521 nor RSA keys with the exponent 3, so the cryptography is AWS-LC;
 //! * an unreadable certificate in a bundle is skipped and does not invalidate the bundle;

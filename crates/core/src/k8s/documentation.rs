@@ -1,4 +1,4 @@
-//! Tells apart differences in documentation, which the API server ignores, from other differences between two
+//! Distinguishes differences in documentation, which the API server ignores, from other differences between two
 //! definitions.
 
 /// Whether a path leads to documentation. The path is written as in a difference

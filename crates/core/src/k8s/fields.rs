@@ -179,7 +179,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_pointer_leads_where_that_of_the_library_leads() {
+    fn a_pointer_finds_the_same_value_as_the_pointer_method_of_serde_json() {
         let object = json!({"a": {"b": [1, {"c": "x"}], "": 2, "d/e": 3, "f~g": 4, "01": 5}, "": {"": 6}});
         for pointer in [
             "",

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// An amount of a resource. Two are equal if the API server writes them the same way: it keeps powers of two and powers
-/// of ten apart, so `1048576k` and `1000Mi` differ.
+/// An amount of a resource. Two quantities are equal if the API server formats them the same way. It does not convert
+/// between binary and decimal suffixes, so `1048576k` and `1000Mi` differ.
 /// (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>, checked on Kubernetes 1.37.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_that_are_stored_apart_are_not() {
+    fn quantities_that_the_api_server_stores_differently_are_not_equal() {
         for (left, right) in [("1", "2"), ("1Gi", "1G"), ("1048576000", "1000Mi"), ("1m", "1")] {
             assert_ne!(Quantity::parse(left), Quantity::parse(right), "{left} {right}");
         }

@@ -37,7 +37,7 @@ pub struct Pointer {
 pub enum JsonPatchError {
     #[error("operation {operation} is not a mapping with op and path")]
     NotAnOperation { operation: usize },
-    /// The first words are those of kustomize, which people search for.
+    /// The message begins with kustomize's wording, because users search for it.
     #[error("operation {operation}: Unexpected kind: {op}; use add, remove, replace, move, copy or test{suggestion}")]
     UnknownOperation { operation: usize, op: String, suggestion: String },
     #[error("operation {operation}: {op} needs {field}")]

@@ -72,7 +72,7 @@ fn as_text<S: serde::Serializer>(id: &ObjectId, serializer: S) -> Result<S::Ok, 
 pub struct PatchError {
     /// Position in the list of patches, from 0.
     pub index: usize,
-    /// The object it failed on, once one was chosen.
+    /// The object to which the patch does not apply; `None` if the patch failed before an object was chosen.
     pub object: Option<Box<ObjectId>>,
     pub kind: PatchErrorKind,
 }

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_namespace_reaches_what_lives_in_one() {
+    fn the_namespace_is_set_on_namespaced_objects_and_in_references() {
         let mut list = list(json!([
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}},
             {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "labels": {}}},

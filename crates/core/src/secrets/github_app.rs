@@ -56,7 +56,9 @@ impl GithubApp {
         let what = "app-private-key-file";
         // GitHub hands out RSA keys only: https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/managing-private-keys-for-github-apps
         match pem::read_private_key(self.private_key.expose()) {
-            Ok(key) if !key.is_rsa() => return Err(SecretError::check(what, "it is not an RSA key, as GitHub's are")),
+            Ok(key) if !key.is_rsa() => {
+                return Err(SecretError::check(what, "not an RSA key (GitHub issues only RSA)"));
+            }
             Ok(_) => {}
             Err(KeyProblem::Encrypted) => {
                 return Err(SecretError::check(what, "the key is encrypted, and Flux has no password for it"));

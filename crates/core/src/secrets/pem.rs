@@ -133,7 +133,7 @@ fn block(text: &[u8]) -> Option<(Block, &[u8])> {
     Some((Block { label: label.to_owned(), bytes, old_encryption, has_headers }, after))
 }
 
-/// The first line without blanks at its end, and what follows it.
+/// Returns the first line, without blanks at its end, and the text after the line.
 fn line(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|byte| *byte == b'\n');
     let (line, rest) = end.map_or((text, &text[text.len()..]), |end| (&text[..end], &text[end + 1..]));

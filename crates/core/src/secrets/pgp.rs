@@ -112,7 +112,7 @@ fn protections(bytes: &[u8]) -> Result<Vec<Protection>, &'static str> {
     Ok(found)
 }
 
-/// Type and body of the first packet, in the old or the new header format, and what follows it.
+/// Returns the type and the body of the first packet, in the old or the new header format, and the remaining bytes.
 fn packet(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     if first & 0x80 == 0 {

@@ -31,7 +31,7 @@ impl Proxy {
     }
 }
 
-/// Never repeats the address: it may hold a password.
+/// Checks the address of the proxy. Errors do not repeat the address, because it may hold a password.
 fn check_address(address: &str) -> Result<Warnings, SecretError> {
     let wrong = |problem: &str| SecretError::check("address", problem);
     let mut warnings = vec![];

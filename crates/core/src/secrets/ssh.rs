@@ -1,4 +1,4 @@
-//! An SSH key pair with the host keys it is used against.
+//! An SSH key pair, and the known host keys of the servers that it is used with.
 
 use ssh_key::public::KeyData;
 use ssh_key::{Algorithm, PublicKey};

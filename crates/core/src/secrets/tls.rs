@@ -89,7 +89,7 @@ impl ParsedCertificate {
         let validity = self.certificate.tbs_certificate().validity();
         let time =
             |t: std::time::Duration| i64::try_from(t.as_secs()).ok().and_then(|s| Timestamp::from_second(s).ok());
-        // Beyond the year 9999 nothing expires.
+        // `Timestamp` ends at the year 9999. A certificate with a later end is treated as if it did not expire.
         let from = time(validity.not_before.to_unix_duration()).unwrap_or(Timestamp::MIN);
         let until = time(validity.not_after.to_unix_duration()).unwrap_or(Timestamp::MAX);
         if until < now {
@@ -141,7 +141,8 @@ fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<ParsedCertificate>,
     Ok((all, skipped))
 }
 
-/// An expired CA does not spoil a bundle, because Flux uses the other ones.
+/// Checks the dates of CA certificates. An expired certificate is only a warning if another one is valid, because Flux
+/// uses the valid ones.
 fn check_authorities(certificates: &[ParsedCertificate], now: Timestamp) -> Result<Warnings, SecretError> {
     let (mut warnings, mut invalid) = (vec![], None);
     let mut valid = 0;

@@ -6,7 +6,7 @@ use crate::regexp::{Pattern, char_width, quote_meta as quoted_meta};
 use crate::value::{ElementType, List, Value};
 use std::sync::Arc;
 
-/// Compiles the pattern of a call. The function decides about the message of a failure and whether it counts.
+/// Compiles the pattern of a call. The message of a failure depends on the function that the template calls.
 fn pattern(call: &Call<'_>, haystack: usize) -> Result<Arc<Pattern>, FunctionError> {
     let text = call.bytes(0);
     // The engine's time is proportional to the pattern's length times the text's.

@@ -120,7 +120,7 @@ async fn pull_requests_are_filtered_by_branch_and_labels_and_skipped_ones_stay_a
 }
 
 #[tokio::test]
-async fn gitea_is_asked_in_its_own_words() {
+async fn gitea_requests_use_the_paths_and_the_authorization_header_of_gitea() {
     let server = FakeServer::start(|path, _| match path {
         "/api/v1/repos/o/r/branches?limit=100" => reply(200, commits(&["main"], "id")),
         "/api/v1/repos/o/r/tags?limit=100" => reply(200, commits(&["v1.0.0"], "sha")),

@@ -117,7 +117,7 @@ async fn a_redirect_within_the_server_is_followed_and_never_for_ever() {
 }
 
 #[tokio::test]
-async fn nothing_without_end_is_read() {
+async fn endless_pagination_and_oversized_answers_are_refused() {
     let server = FakeServer::start(|path, _| match path.contains("branches") {
         true => reply(200, "[]").header("link", format!("<{path}>; rel=\"next\"")),
         false => reply(200, " ".repeat(11 << 20)),

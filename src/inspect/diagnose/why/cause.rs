@@ -113,7 +113,7 @@ pub struct Evidence {
     pub at: Option<Timestamp>,
 }
 
-/// The first real cause, its evidence, and what to do next.
+/// The root cause, its evidence and the next steps.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cause {
@@ -125,7 +125,8 @@ pub struct Cause {
     /// Commands to run, the most useful first.
     #[schemars(with = "Vec<String>")]
     pub next: Vec<NextStep>,
-    /// The broken thing, where that is not the object itself: causes with the same reason and place are one.
+    /// The host, Secret or other place of the fault, if that is not the object itself. Causes with the same reason and
+    /// place count as one cause.
     #[serde(skip)]
     pub(super) place: Option<String>,
 }

@@ -31,9 +31,9 @@ pub struct Overview {
     /// Kinds that the caller is not allowed to read and that decide the verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<&'static str>,
-    /// Flux objects that were looked at.
+    /// Number of examined Flux objects.
     pub total: usize,
-    /// Workloads that Flux applied and that were looked at beside them.
+    /// Number of examined workloads that Flux applied.
     pub workloads: usize,
     /// Number of objects that fail, are not reconciled by any controller, or no longer exist.
     pub failing: usize,
@@ -43,13 +43,13 @@ pub struct Overview {
     pub causes: Vec<CauseGroup>,
 }
 
-/// A cause, and the objects it takes down.
+/// A cause, and the objects that do not work because of it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CauseGroup {
     #[serde(flatten)]
     pub cause: Cause,
-    /// How many objects of which kind, in the order of kinds.
+    /// The number of affected objects of each kind, in the order of kinds.
     pub kinds: Vec<AffectedKind>,
     /// Every object that does not work because of it, in the order of kinds, then by namespace and name.
     pub affected: Vec<ObjectId>,

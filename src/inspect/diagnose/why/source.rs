@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
                     Some(secret) => cause
                         .evidence("secret", format!("{what} from Secret/{namespace}/{secret}"), None)
                         .at(format!("{host} {namespace}/{secret}")),
-                    None => cause.evidence("secret", "the source names no secret", None),
+                    None => cause.evidence("secret", "the source does not refer to a secret", None),
                 };
                 cause.next(create).next(again(source))
             }
@@ -127,9 +127,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where a source names the secret with its credentials.
+/// JSON pointer to the name of the Secret with the credentials of a source.
 const CREDENTIALS: &str = "/spec/secretRef/name";
-/// Where a source names secrets.
+/// JSON pointers to the names of all Secrets that a source may refer to.
 const SECRETS: [&str; 4] =
     [CREDENTIALS, "/spec/certSecretRef/name", "/spec/proxySecretRef/name", "/spec/verify/secretRef/name"];
 

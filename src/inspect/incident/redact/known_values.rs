@@ -17,7 +17,7 @@ const SHORTEST: usize = 6;
 const BEGINNING: usize = 32;
 /// A lower-case word up to this length may be an ordinary word, and is masked only where it stands alone.
 const LONGEST_WORD: usize = 12;
-/// Number of beginnings that are compared inside masked text: a repetitive value begins at every byte.
+/// Limit for comparisons inside text that is already masked, because a repetitive value may begin at every byte.
 const INSIDE: usize = 16;
 
 /// The characters that stay plain in addresses: in queries, and besides that in users and in paths (RFC 3986 §2.3,
@@ -48,7 +48,7 @@ impl KnownValues {
         self.search = None;
         for line in text.lines() {
             self.add_line(line.trim());
-            // A file that is not text, such as a key store, may contain passwords that are.
+            // A binary file, such as a key store, may contain passwords as plain text.
             let is_binary = |c: char| c == '\u{fffd}' || (c.is_control() && c != '\t');
             if line.contains(is_binary) {
                 line.split(is_binary).for_each(|part| self.add_line(part.trim()));

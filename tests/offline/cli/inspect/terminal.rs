@@ -421,7 +421,7 @@ fn plain_colours(text: &str) -> String {
 }
 
 #[test]
-fn filters_that_let_nothing_through_do_not_say_that_nothing_is_there() {
+fn an_empty_result_of_filters_is_not_reported_as_an_absence_of_objects() {
     for arguments in [
         &["get", "components"][..],
         &["get", "inventory"],
@@ -548,7 +548,7 @@ const PATIENT: &[&str] = &[
 
 #[test]
 #[ignore = "slow: each verb waits on a terminal"]
-fn no_verb_leaves_a_person_without_a_word() {
+fn every_verb_reports_that_it_waits_for_a_silent_server() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = server.local_addr().expect("its address");
     let binary = env!("CARGO_BIN_EXE_flux-operator");

@@ -262,7 +262,7 @@ fn the_certificate_of_one_server_vouches_for_no_other() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_parsed_costs_only_itself() {
+fn a_certificate_that_cannot_be_parsed_does_not_affect_the_others_in_a_bundle() {
     let authority = Pair::authority();
     let leaf = authority.issue(|_| {});
     let cut = authority.pem.replace("-----END CERTIFICATE-----\n", "");

@@ -135,7 +135,8 @@ impl ServerCertVerifier for TrustedServers {
     }
 }
 
-/// Verifies everything but the signature of a certificate that is itself trusted.
+/// Verifies dates, purpose, names and critical extensions of a certificate that is itself trusted, which makes its
+/// signature irrelevant.
 fn verify_by_itself(
     der: &CertificateDer<'_>,
     server_name: &ServerName<'_>,
@@ -176,7 +177,8 @@ fn may_be_for_servers(certificate: &TbsCertificate) -> bool {
     }
 }
 
-/// Whether a CA, itself in force for servers of any name, has signed a certificate.
+/// Whether a CA has signed a certificate. The CA must be within its dates, be allowed for servers, and have no name
+/// constraints.
 fn is_issued_by(
     der: &CertificateDer<'_>,
     authority: &CertificateDer<'_>,

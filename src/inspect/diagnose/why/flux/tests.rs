@@ -110,7 +110,7 @@ fn a_template_that_fails_is_placed_in_the_spec_with_its_input_set() {
 }
 
 #[test]
-fn all_causes_are_found_among_all_objects_as_well() {
+fn every_cause_is_also_found_in_an_overview_of_all_objects() {
     // Causes that are found only in the requested object.
     let only_asked = ["ObjectMissing", "InProgress"];
     for Row { subject, others, reason, object, .. } in rows() {
