@@ -171,7 +171,8 @@ async fn events_show_what_the_controllers_did(cluster: TestCluster) {
 async fn causes_are_found_in_the_reports_of_the_controllers(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.every_state(&cluster).await;
-    let found = run(&cluster, &format!("why -n {} -o json", cluster.namespace())).await.exits(7).json();
+    let all = format!("why -n {} -o json", cluster.namespace());
+    let found = run_until(&cluster, &all, |run| run.json()["inProgress"] == 0).await.exits(7).json();
     let causes = found["causes"].as_array().expect("causes").iter();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let mut reported: Vec<_> =
