@@ -62,8 +62,8 @@ impl ListRequest<'_> {
     pub fn nothing_of(&self, found: usize) -> String {
         match found {
             0 => self.nothing.clone(),
-            1 => "the filters exclude the only row".to_owned(),
-            count => format!("the filters exclude all {count} rows"),
+            1 => "the only row does not match the filters".to_owned(),
+            count => format!("0 of {count} rows match the filters"),
         }
     }
 }

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         return exit;
     }
     let tests = [
-        // One test that takes minutes: first, so that nothing has to wait for it at the end.
+        // It takes minutes, so it begins first. At the end, all other tests would have to wait for it.
         windows::tests(),
         bootstrap::tests(),
         chart::tests(),

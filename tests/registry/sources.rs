@@ -125,7 +125,7 @@ async fn an_archive_on_standard_input_is_a_distribution() {
     // There is one standard input, and the instance took it.
     let both = from_input(&["build", "instance", "-f", "-", "--revision"]);
     let refused = run_with_input(home, &both, INSTANCE.as_bytes()).await.exits(2);
-    refused.stderr_has("standard input can be read once only").stderr_has("the FluxInstance comes from it");
+    refused.stderr_has("standard input can be read once only").stderr_has("it is already used for the FluxInstance");
 }
 
 async fn offline_no_command_opens_a_connection() {

@@ -339,7 +339,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("check Cargo.toml", "flux-operator check -f Cargo.toml"),
     ("history flux", "did you mean `flux-operator get history flux`?"),
     ("rollback --version v2.9.2", "`flux-operator rollback --to v2.9.2`"),
-    ("status --contexts a b", "several contexts are one word"),
+    ("status --contexts a b", "separate contexts with commas"),
     ("rbac status --service-account ci:bot", "`flux-operator rbac --service-account ci:bot status`"),
     ("rbac -n apps get ks --user=jane -A", "`flux-operator rbac --user=jane get ks -A`"),
     ("debug instance flux --values", "does not support --values for the kind FluxInstance"),
