@@ -33,8 +33,6 @@ fn main() -> ExitCode {
         return exit;
     }
     let tests = [
-        // It takes minutes, so it begins first. At the end, all other tests would have to wait for it.
-        windows::tests(),
         bootstrap::tests(),
         chart::tests(),
         cluster::tests(),
@@ -45,6 +43,8 @@ fn main() -> ExitCode {
         reconcile::tests(),
         faults::tests(),
         guide::tests(),
+        // It compiles the program for Windows first. Beside the other tests, that takes almost the time that a test has.
+        windows::tests(),
     ];
     support::run_tests(tests.concat())
 }
