@@ -50,7 +50,7 @@ enum FormatSlot<'a> {
 }
 
 /// The parts of a command line that run for one cluster only.
-const DESCRIPTORS_PER_CLUSTER: [(&str, &str); 3] = [
+const SINGLE_CLUSTER_ARGUMENTS: [(&str, &str); 3] = [
     ("from", "--from reads one dump"),
     ("watch", "--watch follows one cluster"),
     ("follow", "--follow follows one cluster"),
@@ -71,7 +71,7 @@ impl FleetRead {
             return Err(CliError::usage(format!("--contexts and {flag} cannot be used together"))
                 .hint(format!("leave {flag} out: each context has its own server and user")));
         }
-        if let Some((_, problem)) = DESCRIPTORS_PER_CLUSTER.iter().find(|(id, _)| is_given(id)) {
+        if let Some((_, problem)) = SINGLE_CLUSTER_ARGUMENTS.iter().find(|(id, _)| is_given(id)) {
             return Err(
                 CliError::usage(format!("{problem}, and --contexts asks several")).hint("leave one of them out")
             );

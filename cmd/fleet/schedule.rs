@@ -83,7 +83,8 @@ impl FleetCluster {
 
     /// Reports whether the cluster has not answered for so long that the other clusters are printed without it.
     fn gives_way(&self, limit: Duration) -> bool {
-        matches!(self.stage, ClusterStage::Identifying(since) if since.elapsed() >= limit.mul_f64(MAX_OUTPUT_DELAY_FRACTION))
+        let longest = limit.mul_f64(MAX_OUTPUT_DELAY_FRACTION);
+        matches!(self.stage, ClusterStage::Identifying(since) if since.elapsed() >= longest)
     }
 }
 

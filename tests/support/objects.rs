@@ -46,14 +46,14 @@ pub async fn api(client: &Client, api_version: &str, kind: &str, namespace: &str
 }
 
 async fn api_for(client: &Client, types: &TypeMeta, namespace: &str) -> Fallible<Api<DynamicObject>> {
-    let served = || api_if_served(client, types, namespace);
+    let gvk = GroupVersionKind::try_from(types)?;
+    let served = || api_if_served(client, &gvk, namespace);
     eventually(&format!("{} to be served", types.kind), SERVED_SOON, served).await
 }
 
 /// Returns the API of one kind as [`api`] does, or `None` if the server does not serve the kind now.
-pub async fn api_if_served(client: &Client, types: &TypeMeta, namespace: &str) -> Option<Api<DynamicObject>> {
-    let gvk = GroupVersionKind::try_from(types).ok()?;
-    let (resource, capabilities) = discovery::pinned_kind(client, &gvk).await.ok()?;
+pub async fn api_if_served(client: &Client, gvk: &GroupVersionKind, namespace: &str) -> Option<Api<DynamicObject>> {
+    let (resource, capabilities) = discovery::pinned_kind(client, gvk).await.ok()?;
     Some(match capabilities.scope {
         Scope::Cluster => Api::all_with(client.clone(), &resource),
         Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),

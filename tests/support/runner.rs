@@ -119,7 +119,7 @@ struct Environment {
 impl Environment {
     /// Removes the instances that earlier tests left, and their controllers, which `why` would read as well. The other
     /// objects that they installed have no owner then.
-    async fn remove_instances(&self) -> super::Fallible<()> {
+    async fn remove_installations(&self) -> super::Fallible<()> {
         let instances = ApiResource::from_gvk(&GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", "FluxInstance"));
         let client = self.control_plane.client();
         let left = match Api::<DynamicObject>::all_with(client.clone(), &instances).list(&ListParams::default()).await {
@@ -356,7 +356,7 @@ impl SharedState {
         let idle = self.idle.lock().expect("no test panics while it takes one").pop();
         match idle {
             Some(environment) => {
-                environment.remove_instances().await?;
+                environment.remove_installations().await?;
                 Ok(environment)
             }
             None => Ok(Arc::new(self.start().await?)),

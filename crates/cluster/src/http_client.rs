@@ -35,8 +35,8 @@ use tower_http::decompression::DecompressionLayer;
 /// # Errors
 /// Certificates, credentials or the proxy cannot be used.
 pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client> {
-    let way = proxy_route(config, &tls)?;
-    let http = SingleConnectionClient { connector: https(config, tls, way)?, client: Arc::default() };
+    let route = proxy_route(config, &tls)?;
+    let http = SingleConnectionClient { connector: https(config, tls, route)?, client: Arc::default() };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(DecompressionLayer::new().gzip(!config.disable_compression))

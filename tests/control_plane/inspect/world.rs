@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
-use kube::core::TypeMeta;
+use kube::core::{GroupVersionKind, TypeMeta};
 use serde_json::{Value, json};
 
 pub use crate::support::run::Run;
@@ -76,7 +76,8 @@ pub async fn dump(cluster: &TestCluster, folder: &Path) {
     let namespace = cluster.namespace();
     for (api_version, kind) in DUMPED {
         let types = TypeMeta { api_version: api_version.into(), kind: kind.into() };
-        let Some(api) = objects::api_if_served(&cluster.client(), &types, namespace).await else { continue };
+        let gvk = GroupVersionKind::try_from(types).expect("a group and a version");
+        let Some(api) = objects::api_if_served(&cluster.client(), &gvk, namespace).await else { continue };
         // A kind that was installed a moment ago answers 429 until its storage is ready.
         let listed =
             eventually("a list", SOON, || async { api.list(&ListParams::default()).await.ok() }).await.expect("listed");
