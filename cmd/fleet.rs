@@ -324,13 +324,13 @@ impl<'a> Presenter<'a> {
         if self.reported.get_mut(index).is_none_or(|reported| std::mem::replace(reported, true)) {
             return;
         }
-        let talk = cluster.output.take_stderr_lines();
-        for line in talk.iter().take(MAX_STDERR_LINES) {
+        let lines = cluster.output.take_stderr_lines();
+        for line in lines.iter().take(MAX_STDERR_LINES) {
             self.shell.relay(&cluster.context, line);
         }
-        if let Some(more) = talk.len().checked_sub(MAX_STDERR_LINES).filter(|more| *more > 0) {
-            let lines = if more == 1 { "line" } else { "lines" };
-            self.shell.status(&format!("{0}: and {more} more {lines}; `--context {0}` prints all", cluster.context));
+        if let Some(more) = lines.len().checked_sub(MAX_STDERR_LINES).filter(|more| *more > 0) {
+            let noun = if more == 1 { "line" } else { "lines" };
+            self.shell.status(&format!("{0}: and {more} more {noun}; `--context {0}` prints all", cluster.context));
         }
         if let Some(hint) = hints_of(cluster).first()
             && !self.read.is_structured()

@@ -16,6 +16,7 @@
 //! uninstall                      removes Flux
 //! input_provider                 one run of a ResourceSetInputProvider
 //! resource_set                   the same for a ResourceSet: inputs and templates in place of a distribution
+//! secret                         one Secret: in place, or by replacing the stored one
 //! ```
 //! It does not use a terminal: progress is reported as values, [`interrupt`] ends a run, and the result is an
 //! [`Outcome`]. A run may be cut off at any write. The inventory in the status names every object before it is created,
@@ -45,6 +46,7 @@ pub mod progress;
 mod prune;
 mod resource_set;
 pub(crate) mod run;
+pub mod secret;
 pub mod status;
 pub(crate) mod stored;
 pub mod uninstall;

@@ -82,7 +82,7 @@ impl FleetCluster {
     }
 
     /// Reports whether the cluster has not answered for so long that the other clusters are printed without it.
-    fn gives_way(&self, limit: Duration) -> bool {
+    fn is_late(&self, limit: Duration) -> bool {
         let longest = limit.mul_f64(MAX_OUTPUT_DELAY_FRACTION);
         matches!(self.stage, ClusterStage::Identifying(since) if since.elapsed() >= longest)
     }
@@ -110,7 +110,7 @@ impl FleetRun {
 
     /// Reports whether all clusters have ended, apart from those that have not answered for long.
     pub fn is_ready_to_print(&self) -> bool {
-        self.is_listed && self.clusters.iter().all(|cluster| cluster.is_settled() || cluster.gives_way(self.limit))
+        self.is_listed && self.clusters.iter().all(|cluster| cluster.is_settled() || cluster.is_late(self.limit))
     }
 
     /// Runs the command for every cluster. Calls `observe` after every change, and periodically; `false` ends the run.

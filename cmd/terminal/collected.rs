@@ -25,7 +25,7 @@ pub struct CollectedOutput(Mutex<Contents>);
 #[derive(Default)]
 struct Contents {
     printed: Vec<PrintedPiece>,
-    talk: Vec<String>,
+    stderr_lines: Vec<String>,
     view: Option<Box<dyn Any + Send>>,
 }
 
@@ -51,7 +51,7 @@ impl CollectedOutput {
 
     /// Keeps a line for standard error.
     pub fn say(&self, line: String) {
-        self.contents().talk.push(line);
+        self.contents().stderr_lines.push(line);
     }
 
     /// Keeps the value that the command would draw, for a view of all clusters.
@@ -80,6 +80,6 @@ impl CollectedOutput {
 
     /// Returns the lines for standard error, once.
     pub fn take_stderr_lines(&self) -> Vec<String> {
-        std::mem::take(&mut self.contents().talk)
+        std::mem::take(&mut self.contents().stderr_lines)
     }
 }

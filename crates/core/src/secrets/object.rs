@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use zeroize::Zeroize;
 
 use super::SecretContent;
+use crate::k8s::ObjectId;
 
 /// A Secret that is ready to be written.
 #[derive(Clone, Debug)]
@@ -71,6 +72,11 @@ pub enum ReplaceNeed {
 }
 
 impl SecretObject {
+    /// Returns the identity of the object.
+    pub fn id(&self) -> ObjectId {
+        ObjectId::new("", "Secret", Some(&self.namespace), &self.name).at("v1")
+    }
+
     /// Returns the manifest for server-side apply.
     pub fn manifest(&self) -> SecretManifest {
         let data: Map<String, Value> = self
