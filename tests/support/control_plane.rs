@@ -462,8 +462,11 @@ impl Servers {
         let program = programs::find(component)?;
         let mut arguments: Vec<String> = program.first_argument.into_iter().map(str::to_owned).collect();
         arguments.extend(self.arguments.get(&component).into_iter().flatten().cloned());
-        // Their heaps are small, but garbage collection took a fifth of the tests' time.
-        let environment = BTreeMap::from([("GOGC".to_owned(), "400".to_owned())]);
+        // Their heaps are small, but garbage collection took a fifth of the tests' time. Several tests run at once, so
+        // a server gains little from a second core, and its scheduler wasted a tenth of both.
+        let environment =
+            [("GOGC", "400"), ("GOMAXPROCS", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let environment = BTreeMap::from(environment);
         let server = ServerProcess::start(component.as_str(), &program.file, &arguments, &environment, &self.folder)?;
         self.running().insert(component, server);
         Ok(())
