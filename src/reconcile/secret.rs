@@ -2,26 +2,28 @@
 //!
 //! ```text
 //! apply -> Applied
-//!       -> NotChangeable -> check -> replace: delete exactly that Secret, wait until it is gone, create the new one
-//!                                    (if that fails, create the old one again)
+//!       -> Refused -> check (a dry run) -> carry_out: delete exactly that Secret, wait until it is gone, create the
+//!                                          new one (if that fails, create the old one again)
 //! ```
 //! The caller decides whether to replace, because controllers find no Secret between the two writes.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::cluster::{ApplyResult, Cluster, ClusterError, DeleteOptions, Propagation, WriteOptions};
-use crate::secrets::{ReplaceNeed, SecretManifest, SecretObject};
+use crate::format::backoff::Backoff;
+use crate::k8s::fields;
+use crate::secrets::{ReplaceReason, SecretManifest, SecretObject};
 
 /// Suffix of the name under which the API server checks a new Secret in a dry run.
 const CHECKED_AS: &str = ".replacing";
 /// The API server's limit for a name, in characters.
 const MAX_NAME_LENGTH: usize = 253;
-/// Interval for checking whether a deleted Secret with a finalizer is gone.
-const GONE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A Secret to be stored, with the options of its writes.
+#[derive(Clone, Copy)]
 pub struct SecretWriter<'a> {
     pub cluster: &'a Cluster,
     pub secret: &'a SecretObject,
@@ -30,14 +32,20 @@ pub struct SecretWriter<'a> {
 }
 
 /// Result of [`SecretWriter::apply`].
-pub enum SecretApply {
+pub enum SecretApply<'a> {
     Applied(ApplyResult),
-    /// Nothing was written. The API server refuses to change the stored Secret in this way.
-    NotChangeable {
-        stored: Value,
-        need: ReplaceNeed,
-    },
+    /// The API server would refuse the change. Nothing was sent.
+    Refused(ReplaceReason, Replacement<'a>),
 }
+
+/// A Secret that has to replace a stored one.
+pub struct Replacement<'a> {
+    writer: SecretWriter<'a>,
+    stored: Value,
+}
+
+/// A [`Replacement`] whose new Secret was accepted by the API server in a dry run.
+pub struct CheckedReplacement<'a>(Replacement<'a>);
 
 /// The reason why a Secret was not replaced.
 #[derive(Debug)]
@@ -45,88 +53,112 @@ pub enum ReplaceError {
     /// The stored Secret was deleted or changed since it was read. Nothing was written.
     ChangedMeanwhile,
     /// The stored Secret could not be deleted.
-    NotDeleted(ClusterError),
+    Deletion(ClusterError),
+    /// The stored Secret is being deleted, but a finalizer has kept it for longer than this. Nothing was created.
+    StillTerminating(Duration),
+    /// After the deletion, someone else created a Secret of this name. It is unchanged.
+    CreatedMeanwhile,
     /// The stored Secret was deleted, and the new one could not be created.
-    NotCreated {
-        cause: NotCreated,
-        /// Whether the old Secret could be created again.
-        restored: Result<(), ClusterError>,
+    Creation {
+        cause: ClusterError,
+        /// Whether the old Secret was created again, or why not.
+        restored: Result<(), String>,
     },
 }
 
-/// The reason why a new Secret could not be created in place of the deleted one.
-#[derive(Debug)]
-pub enum NotCreated {
-    Refused(ClusterError),
-    /// A finalizer kept the deleted Secret for longer than this.
-    OldOneStays(Duration),
-}
-
-impl SecretWriter<'_> {
+impl<'a> SecretWriter<'a> {
     /// Creates the Secret, or changes the stored one, if the API server allows the change.
     ///
     /// # Errors
     /// A failed read or write.
-    pub async fn apply(&self) -> Result<SecretApply, ClusterError> {
+    pub async fn apply(self) -> Result<SecretApply<'a>, ClusterError> {
         let stored = self.cluster.read(&self.secret.id()).await?;
-        match stored.as_ref().map(|stored| self.secret.replace_need(stored)) {
-            None | Some(ReplaceNeed::InPlace) => {}
-            Some(need) => return Ok(SecretApply::NotChangeable { stored: stored.unwrap_or_default(), need }),
+        if let Some(stored) = &stored
+            && let Some(reason) = self.secret.replace_reason(stored)
+        {
+            return Ok(SecretApply::Refused(reason, Replacement { writer: self, stored: stored.clone() }));
         }
-        let after = self.cluster.apply(&self.secret.manifest(), self.options).await?;
+        let after = self.write(self.options).await?;
         Ok(SecretApply::Applied(ApplyResult::of(stored.as_ref(), &after)))
     }
 
+    async fn write(self, options: WriteOptions<'_>) -> Result<Value, ClusterError> {
+        self.cluster.apply(&self.secret.manifest(), options).await
+    }
+}
+
+impl<'a> Replacement<'a> {
     /// Lets the API server check the new Secret in a dry run, before the stored one is deleted. The dry run uses another
     /// name, because the stored Secret still has the real one.
     ///
     /// # Errors
     /// The API server does not accept the Secret, or does not answer.
-    pub async fn check(&self) -> Result<(), ClusterError> {
-        let name: String = self.secret.name.chars().take(MAX_NAME_LENGTH - CHECKED_AS.len()).collect();
-        let checked = SecretObject { name: format!("{name}{CHECKED_AS}"), ..self.secret.clone() };
-        let options = WriteOptions { dry_run: true, force: true, ..self.options };
-        self.cluster.apply(&checked.manifest(), options).await.map(drop)
+    pub async fn check(self) -> Result<CheckedReplacement<'a>, ClusterError> {
+        let SecretWriter { secret, options, .. } = self.writer;
+        let name: String = secret.name.chars().take(MAX_NAME_LENGTH - CHECKED_AS.len()).collect();
+        let checked = SecretObject { name: format!("{name}{CHECKED_AS}"), ..secret.clone() };
+        let options = WriteOptions { dry_run: true, force: true, ..options };
+        SecretWriter { secret: &checked, ..self.writer }.write(options).await?;
+        Ok(CheckedReplacement(self))
     }
+}
 
-    /// Deletes exactly the `stored` Secret that was read, and creates the new one. If that fails, creates the old one
+impl CheckedReplacement<'_> {
+    /// Deletes exactly the stored Secret that was read, and creates the new one. If that fails, creates the old one
     /// again. A dry run only tries the deletion.
     ///
     /// Must not be dropped halfway: between the two writes there is no Secret. Every call has its own limit.
     ///
     /// # Errors
     /// See [`ReplaceError`].
-    pub async fn replace(&self, stored: &Value) -> Result<(), ReplaceError> {
-        if self.options.dry_run {
+    pub async fn carry_out(&self) -> Result<(), ReplaceError> {
+        let CheckedReplacement(Replacement { writer, stored }) = self;
+        if writer.options.dry_run {
             let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
-            return self.cluster.delete(&self.secret.id(), &options).await.map(drop).map_err(ReplaceError::NotDeleted);
+            let deleted = writer.cluster.delete(&writer.secret.id(), &options).await;
+            return deleted.map(drop).map_err(ReplaceError::Deletion);
         }
-        let deleted = self.cluster.delete_exactly(stored, Propagation::Background).await;
-        if !deleted.map_err(ReplaceError::NotDeleted)? {
+        let deleted = writer.cluster.delete_exactly(stored, Propagation::Background).await;
+        if !deleted.map_err(ReplaceError::Deletion)? {
             return Err(ReplaceError::ChangedMeanwhile);
         }
-        let Err(cause) = self.create().await else { return Ok(()) };
-        let options = WriteOptions { force: true, ..self.options };
-        let restored = self.cluster.apply(&as_before(stored), options).await.map(drop);
-        Err(ReplaceError::NotCreated { cause, restored })
-    }
-
-    async fn create(&self) -> Result<(), NotCreated> {
         self.wait_until_gone().await?;
-        self.cluster.apply(&self.secret.manifest(), self.options).await.map(drop).map_err(NotCreated::Refused)
+        match writer.write(writer.options).await {
+            Ok(_) => Ok(()),
+            Err(cause) => Err(self.restore(cause).await),
+        }
     }
 
     /// Waits until the deleted Secret is gone. Only a finalizer makes this take longer than one check.
-    async fn wait_until_gone(&self) -> Result<(), NotCreated> {
-        let id = self.secret.id();
-        let gone = async {
-            while self.cluster.read(&id).await.map_err(NotCreated::Refused)?.is_some() {
-                tokio::time::sleep(GONE_INTERVAL).await;
+    async fn wait_until_gone(&self) -> Result<(), ReplaceError> {
+        let CheckedReplacement(Replacement { writer, stored }) = self;
+        let limit = writer.cluster.request_timeout;
+        let deadline = Instant::now() + limit;
+        let uid = |object: &Value| fields::text(object, "/metadata/uid").to_owned();
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
+        loop {
+            match writer.cluster.read(&writer.secret.id()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(object)) if uid(&object) != uid(stored) => {
+                    return Err(ReplaceError::CreatedMeanwhile);
+                }
+                Ok(Some(_)) if Instant::now() >= deadline => return Err(ReplaceError::StillTerminating(limit)),
+                Ok(Some(_)) => tokio::time::sleep(backoff.next_pause()).await,
+                Err(cause) => return Err(self.restore(cause).await),
             }
-            Ok(())
+        }
+    }
+
+    /// Creates the old Secret again, without taking fields from another one that someone created meanwhile.
+    async fn restore(&self, cause: ClusterError) -> ReplaceError {
+        let CheckedReplacement(Replacement { writer, stored }) = self;
+        let options = WriteOptions { force: false, ..writer.options };
+        let restored = match writer.cluster.apply(&as_before(stored), options).await {
+            Ok(after) if fields::is_being_deleted(&after) => Err("it is still being deleted".to_owned()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.reason.to_string()),
         };
-        let limit = self.cluster.request_timeout;
-        tokio::time::timeout(limit, gone).await.unwrap_or(Err(NotCreated::OldOneStays(limit)))
+        ReplaceError::Creation { cause, restored }
     }
 }
 

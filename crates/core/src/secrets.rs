@@ -32,7 +32,7 @@ pub use bearer_token::BearerToken;
 pub use bucket::Bucket;
 pub use github_app::{AppInstallation, GithubApp};
 pub use metadata::{check_annotation, check_label, check_name, check_namespace, parse_pairs, parse_text_pairs};
-pub use object::{ReplaceNeed, SecretManifest, SecretObject};
+pub use object::{ReplaceReason, SecretManifest, SecretObject};
 pub use proxy::Proxy;
 pub use registry::{DOCKER_HUB, Registry};
 pub use sops::{KeyKind, Sops, SopsKey};

@@ -34,6 +34,8 @@ pub fn tests() -> Vec<ClusterTest> {
         a_replacement_that_is_refused_leaves_the_old_secret,
         a_replacement_whose_second_write_fails_puts_the_old_secret_back_or_says_that_it_cannot,
         a_secret_that_changes_during_its_replacement_is_not_replaced,
+        a_secret_that_a_finalizer_keeps_is_not_reported_as_restored,
+        a_secret_that_someone_creates_during_a_replacement_is_not_overwritten,
         a_replacement_that_is_killed_leaves_nothing_under_another_name_and_is_repeated,
         fields_of_another_manager_are_a_conflict_with_a_way_out,
         dry_runs_store_nothing,
@@ -605,6 +607,49 @@ async fn a_secret_that_changes_during_its_replacement_is_not_replaced(cluster: T
     run.exits(1).stderr_has("changed by someone else in the meantime").stderr_has("run the command again");
     assert_eq!(value(&stored(&cluster, "kept").await, "password"), b"two");
     assert!(secrets(&cluster).get_opt("kept.replacing").await.unwrap().is_none(), "nothing is left beside");
+}
+
+async fn a_secret_that_a_finalizer_keeps_is_not_reported_as_restored(cluster: TestCluster) {
+    let basic = ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one"];
+    run(cluster.command(), &basic).await.exits(0);
+    let finalizers = |names: Value| Patch::Merge(json!({"metadata": {"finalizers": names}}));
+    let api = secrets(&cluster);
+    api.patch("kept", &PatchParams::default(), &finalizers(json!(["example.com/keep"]))).await.unwrap();
+    let bucket = ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace"];
+    let outcome = run(cluster.command(), &[&bucket[..], &["--request-timeout=2s"]].concat()).await.exits(7);
+    let outcome = outcome.stderr_has("metadata.finalizers").stderr_has("run the command again when it is gone");
+    assert!(!outcome.stderr.contains("restored"), "{}", outcome.stderr);
+    let kept = stored(&cluster, "kept").await;
+    assert!(kept.metadata.deletion_timestamp.is_some() && value(&kept, "password") == b"one");
+    api.patch("kept", &PatchParams::default(), &finalizers(Value::Null)).await.unwrap();
+    run(cluster.command(), &bucket).await.exits(0);
+    assert_eq!(value(&stored(&cluster, "kept").await, "secretkey"), b"b");
+}
+
+async fn a_secret_that_someone_creates_during_a_replacement_is_not_overwritten(cluster: TestCluster) {
+    let basic = ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one"];
+    run(cluster.command(), &basic).await.exits(0);
+    let proxy = cluster.proxy().await;
+    let (release, allowed) = tokio::sync::watch::channel(false);
+    // The first read is before the deletion, the second one looks whether the Secret is gone.
+    let is_secret = |uri: &str| uri.contains("/secrets/kept");
+    proxy.add_rule(FaultRule::nth(2, Fault::WaitFor(allowed)).method("GET").uri(is_secret));
+    let mut command = cluster.command();
+    command.env("KUBECONFIG", proxy.kubeconfig().path());
+    let bucket = ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace"];
+    let (run, ()) = tokio::join!(run(command, &bucket), async {
+        eventually("the second read", Duration::from_secs(20), || async {
+            (proxy.count("GET", is_secret) > 1).then_some(())
+        })
+        .await
+        .unwrap();
+        let theirs = json!({"metadata": {"name": "kept"}, "stringData": {"token": "theirs"}});
+        secrets(&cluster).create(&PostParams::default(), &serde_json::from_value(theirs).unwrap()).await.unwrap();
+        release.send_replace(true);
+    });
+    let run = run.exits(1).stderr_has("created by someone else in the meantime");
+    assert!(!run.stderr.contains("restored"), "{}", run.stderr);
+    assert_eq!(value(&stored(&cluster, "kept").await, "token"), b"theirs");
 }
 
 async fn a_replacement_that_is_killed_leaves_nothing_under_another_name_and_is_repeated(cluster: TestCluster) {

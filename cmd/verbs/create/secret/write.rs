@@ -3,10 +3,9 @@
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::cluster::WriteOptions;
 use flux_operator::format::yaml;
-use flux_operator::reconcile::secret::{NotCreated, ReplaceError, SecretApply, SecretWriter};
-use flux_operator::secrets::{Credentials, ReplaceNeed, SecretObject};
+use flux_operator::reconcile::secret::{CheckedReplacement, ReplaceError, SecretApply, SecretWriter};
+use flux_operator::secrets::{Credentials, ReplaceReason, SecretObject};
 use jiff::Timestamp;
-use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::{SecretArgs, SecretDryRun, SecretOutline, secret_error};
@@ -48,9 +47,9 @@ pub(super) async fn write(
     let in_place = async {
         match writer.apply().await.map_err(|error| cli_error(&error))? {
             SecretApply::Applied(result) => Ok(SecretWrite::Applied(result.as_str())),
-            SecretApply::NotChangeable { need, .. } if !args.replace => Err(refusal(&object, &need)),
-            SecretApply::NotChangeable { stored, .. } => match writer.check().await {
-                Ok(()) => Ok(SecretWrite::Replace(stored)),
+            SecretApply::Refused(reason, _) if !args.replace => Err(refusal(&object, &reason)),
+            SecretApply::Refused(_, replacement) => match replacement.check().await {
+                Ok(checked) => Ok(SecretWrite::Replace(checked)),
                 Err(error) => Err(cli_error(&error).hint(format!("{object} is unchanged"))),
             },
         }
@@ -65,10 +64,10 @@ pub(super) async fn write(
     };
     let what = match step {
         SecretWrite::Applied(what) => what,
-        SecretWrite::Replace(stored) => {
+        SecretWrite::Replace(checked) => {
             // Neither --timeout nor an interrupt ends the replacement halfway.
             let _held = (!dry_run).then(|| shell.interruption().hold());
-            writer.replace(&stored).await.map_err(|error| not_replaced(&object, error))?;
+            checked.carry_out().await.map_err(|error| replace_error(&object, error))?;
             "replaced"
         }
     };
@@ -79,10 +78,9 @@ pub(super) async fn write(
 }
 
 /// The remaining step once everything is known.
-enum SecretWrite {
+enum SecretWrite<'a> {
     Applied(&'static str),
-    /// The stored Secret, which has to be deleted first.
-    Replace(Value),
+    Replace(CheckedReplacement<'a>),
 }
 
 fn export(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
@@ -98,11 +96,10 @@ fn announce(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn refusal(object: &str, need: &ReplaceNeed) -> CliError {
-    let why = match need {
-        ReplaceNeed::OtherType(type_) => format!("it exists with type {type_}, and a type cannot be changed"),
-        ReplaceNeed::Immutable => "it exists and is immutable".to_owned(),
-        ReplaceNeed::InPlace => String::new(),
+fn refusal(object: &str, reason: &ReplaceReason) -> CliError {
+    let why = match reason {
+        ReplaceReason::OtherType(type_) => format!("it exists with type {type_}, and a type cannot be changed"),
+        ReplaceReason::Immutable => "it exists and is immutable".to_owned(),
     };
     CliError::failed(format!("cannot apply {object}"))
         .cause(why)
@@ -110,26 +107,23 @@ fn refusal(object: &str, need: &ReplaceNeed) -> CliError {
         .hint("delete it and create it again with --replace")
 }
 
-fn not_replaced(object: &str, error: ReplaceError) -> CliError {
+fn replace_error(object: &str, error: ReplaceError) -> CliError {
+    let meanwhile =
+        |what: &str| CliError::failed(format!("cannot replace {object}")).cause(what).hint("run the command again");
     match error {
-        ReplaceError::NotDeleted(error) => cli_error(&error),
-        ReplaceError::ChangedMeanwhile => CliError::failed(format!("cannot replace {object}"))
-            .cause("it was deleted or changed in the meantime")
-            .hint("run the command again"),
-        ReplaceError::NotCreated { cause, restored } => {
-            let error = match cause {
-                NotCreated::Refused(error) => cli_error(&error),
-                NotCreated::OldOneStays(limit) => {
-                    CliError::new(Exit::Unhealthy, format!("{object} is not gone after {limit:?}"))
-                        .hint("a finalizer delays the deletion: see metadata.finalizers")
-                }
-            };
-            match restored {
-                Ok(()) => error.hint(format!("{object} is restored")),
-                Err(again) => error
-                    .cause(format!("the old Secret was deleted and cannot be restored: {}", again.reason))
-                    .hint("run the command again"),
-            }
+        ReplaceError::Deletion(error) => cli_error(&error),
+        ReplaceError::ChangedMeanwhile => meanwhile("it was deleted or changed in the meantime"),
+        ReplaceError::CreatedMeanwhile => {
+            meanwhile("the old Secret was deleted, and another one was created by someone else in the meantime")
         }
+        ReplaceError::StillTerminating(limit) => {
+            CliError::new(Exit::Unhealthy, format!("{object} is not gone after {limit:?}, and no new one was created"))
+                .hint("a finalizer delays the deletion: see metadata.finalizers")
+                .hint("run the command again when it is gone")
+        }
+        ReplaceError::Creation { cause, restored: Ok(()) } => cli_error(&cause).hint(format!("{object} is restored")),
+        ReplaceError::Creation { cause, restored: Err(reason) } => cli_error(&cause)
+            .cause(format!("the old Secret was deleted and cannot be restored: {reason}"))
+            .hint("run the command again"),
     }
 }

@@ -60,12 +60,10 @@ impl Drop for SecretManifest {
     }
 }
 
-/// Whether an existing Secret can be changed in place or has to be replaced.
+/// The reason why the API server refuses to change an existing Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReplaceNeed {
-    /// The API server accepts the change.
-    InPlace,
-    /// The type differs, and the API server never changes a type.
+pub enum ReplaceReason {
+    /// The type differs: it is this one, and the API server never changes a type.
     OtherType(String),
     /// The existing Secret is immutable and differs from the new one.
     Immutable,
@@ -118,17 +116,17 @@ impl SecretObject {
         SecretManifest(object.into())
     }
 
-    /// Determines whether the API server would accept this Secret as a change of an existing one.
-    pub fn replace_need(&self, live: &Value) -> ReplaceNeed {
+    /// Returns why this Secret has to replace an existing one; `None` if the API server accepts it as a change.
+    pub fn replace_reason(&self, live: &Value) -> Option<ReplaceReason> {
         // The API server stores `Opaque` where a Secret names no type.
         let live_type = live.get("type").and_then(Value::as_str).unwrap_or(super::OPAQUE);
         if live_type != self.content.type_ {
-            return ReplaceNeed::OtherType(live_type.to_owned());
+            return Some(ReplaceReason::OtherType(live_type.to_owned()));
         }
         let is_immutable = live.get("immutable").and_then(Value::as_bool).unwrap_or(false);
         let same_data = live.get("data").unwrap_or(&Value::Null) == &self.manifest()["data"];
         // Metadata of an immutable Secret may change. Its data may not, and it cannot become mutable again.
-        if is_immutable && !(same_data && self.immutable) { ReplaceNeed::Immutable } else { ReplaceNeed::InPlace }
+        (is_immutable && !(same_data && self.immutable)).then_some(ReplaceReason::Immutable)
     }
 
     fn head(&self) -> Map<String, Value> {
@@ -188,14 +186,14 @@ mod tests {
     #[test]
     fn another_type_or_an_immutable_secret_requires_a_replacement() {
         let live = |type_: &str, immutable: bool, a: &str| json!({"type": type_, "immutable": immutable, "data": {"a": a, "b": "/w=="}});
-        assert_eq!(secret().replace_need(&live("Opaque", false, "x")), ReplaceNeed::InPlace);
-        assert_eq!(secret().replace_need(&live("Opaque", true, "dGV4dA==")), ReplaceNeed::InPlace);
-        assert_eq!(secret().replace_need(&live("Opaque", true, "x")), ReplaceNeed::Immutable);
+        assert_eq!(secret().replace_reason(&live("Opaque", false, "x")), None);
+        assert_eq!(secret().replace_reason(&live("Opaque", true, "dGV4dA==")), None);
+        assert_eq!(secret().replace_reason(&live("Opaque", true, "x")), Some(ReplaceReason::Immutable));
         let open = SecretObject { immutable: false, ..secret() };
-        assert_eq!(open.replace_need(&live("Opaque", true, "dGV4dA==")), ReplaceNeed::Immutable);
+        assert_eq!(open.replace_reason(&live("Opaque", true, "dGV4dA==")), Some(ReplaceReason::Immutable));
         assert_eq!(
-            secret().replace_need(&live("kubernetes.io/tls", false, "x")),
-            ReplaceNeed::OtherType("kubernetes.io/tls".into())
+            secret().replace_reason(&live("kubernetes.io/tls", false, "x")),
+            Some(ReplaceReason::OtherType("kubernetes.io/tls".into()))
         );
     }
 }
