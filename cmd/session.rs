@@ -378,7 +378,7 @@ impl<'a> Session<'a> {
     /// Returns the error for a missing object, with the nearest name, or the namespaces that have such an object.
     pub async fn missing(&self, target: &Target) -> CliError {
         let reference = target.reference();
-        let error = CliError::new(Exit::NotFound, format!("{} not found", self.place(&reference))).object(reference);
+        let error = not_found(reference, &self.cluster.endpoint.place());
         // Without the right to list everything, the error has no hint.
         let Ok(Ok(all)) =
             timeout(HINT_LIMIT.min(self.deadline.left()), self.list(target.kind, None, &names_only())).await
@@ -410,6 +410,11 @@ impl<'a> Session<'a> {
 
 /// The namespace whose UID identifies the cluster. Every cluster has this namespace, and it is never deleted.
 const IDENTITY: &str = "kube-system";
+
+/// Returns the error for a missing object, without a hint.
+pub(crate) fn not_found(reference: String, place: &str) -> CliError {
+    CliError::new(Exit::NotFound, missing::message(&reference, place)).object(reference)
+}
 
 /// Options of a list that needs only names.
 fn names_only() -> ListOptions {

@@ -24,9 +24,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::output::next_step::Destination;
-use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::health::{VerdictUse, exit_of, is_without_flux, not_installed};
+use crate::session::{Session, not_found};
 use crate::terminal::{CliError, Exit, Shell, is_stdin, suggested_file};
 
 /// Advice if the API server does not serve the requested kind.
@@ -353,8 +353,7 @@ impl<'a> Source<'a> {
                 .hint(format!("the API server does not serve {}", resource.resource_name()))
                 .hint(install_hint(std::slice::from_ref(resource)));
         }
-        let error =
-            CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
+        let error = not_found(reference, &self.place());
         let in_vain = namespace.filter(|_| resource.namespaced);
         // A namespace with objects of the kind exists, so the API server need not be asked about it.
         let in_vain = in_vain.filter(|namespace| !names.iter().any(|(place, _)| place.as_deref() == Some(*namespace)));

@@ -1,9 +1,14 @@
-//! The hint for an object that does not exist, from the objects of its kind that do.
+//! The message for an object that does not exist, and the hint, from the objects of its kind that do.
 
 use crate::format::nearest::nearest;
 
 /// Limit for the names that a hint lists.
 const MAX_NAMES: usize = 10;
+
+/// Returns the message for a missing object: `kustomization/apps/podinfo not found in context dev`.
+pub fn message(reference: &str, place: &str) -> String {
+    format!("{reference} not found in {place}")
+}
 
 /// Returns a hint for a missing object: namespaces with an object of this name, a similar name, or the existing names.
 ///

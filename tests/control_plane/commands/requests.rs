@@ -123,7 +123,10 @@ async fn one_failure_of_several_is_reported_and_the_others_go_on(cluster: TestCl
     let arguments = ["reconcile", "resource", "gitrepo", "good", "missing"];
     let outcome = ready("True", "Succeeded", "stored", 1);
     let (run, _) = tokio::join!(run(&cluster, &arguments), handle_one_request(&cluster, GIT, "good", outcome));
-    run.exits(3).stdout_has("good: stored").stderr_has("missing (context test) not found").stderr_has("1 of 2 objects");
+    run.exits(3)
+        .stdout_has("good: stored")
+        .stderr_has("missing not found in context test")
+        .stderr_has("1 of 2 objects");
 }
 
 async fn a_kind_without_a_status_is_refused_before_anything_is_sent(cluster: TestCluster) {
