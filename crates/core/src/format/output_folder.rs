@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
+use super::whole_file::WholeFile;
+
 /// Writes a file below a folder atomically. It never follows a symbolic link inside the folder and never writes outside
 /// of it. Missing folders are created.
 ///
@@ -34,30 +36,10 @@ pub fn write_below(dir: &Path, relative: &Path, bytes: &[u8], is_executable: boo
             Err(error) => return Err(error),
         }
     }
-    // The temporary name does not contain the file's name, which may already have the maximum length.
-    let temporary = folder.join(format!(".partial-{}", std::process::id()));
-    // An earlier process with the same id may have left one behind. Creating a new file follows no link.
-    let _ = fs::remove_file(&temporary);
-    let written = fs::File::create_new(&temporary)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| if is_executable { make_executable(&temporary) } else { Ok(()) })
-        // A rename replaces a link instead of following it.
-        .and_then(|()| fs::rename(&temporary, folder.join(name)));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-#[cfg(unix)]
-fn make_executable(file: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755))
-}
-
-#[cfg(not(unix))]
-fn make_executable(_: &Path) -> io::Result<()> {
-    Ok(())
+    // A rename replaces a link instead of following it.
+    let mut whole = WholeFile::of_usual_mode(&folder.join(name), is_executable)?;
+    whole.file().write_all(bytes)?;
+    whole.replace()
 }
 
 #[cfg(all(test, unix))]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// A temporary file that is being written. Only its owner can read it, and it is deleted unless it is renamed or kept.
+/// A temporary file that is being written. It is deleted unless it is renamed or kept.
 #[derive(Debug)]
 pub struct WholeFile {
     partial: NamedTempFile,
@@ -14,14 +14,28 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Creates the temporary file in the folder of `path`.
+    /// Creates the temporary file in the folder of `path`. Only its owner can read it.
     ///
     /// # Errors
     /// The folder does not exist, or a file cannot be created in it.
     pub fn beside(path: &Path) -> io::Result<Self> {
+        WholeFile::with_mode(path, 0o600)
+    }
+
+    /// Like [`WholeFile::beside`], with the permissions of any new file or program: those that the umask leaves.
+    ///
+    /// # Errors
+    /// As [`WholeFile::beside`].
+    pub fn of_usual_mode(path: &Path, is_executable: bool) -> io::Result<Self> {
+        WholeFile::with_mode(path, if is_executable { 0o777 } else { 0o666 })
+    }
+
+    fn with_mode(path: &Path, mode: u32) -> io::Result<Self> {
         // The parent of a bare file name is empty, which is not a folder that can be opened.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder).map_err(without_path)?;
+        let mut builder = tempfile::Builder::new();
+        set_mode(&mut builder, mode);
+        let partial = builder.prefix(".partial-").tempfile_in(folder).map_err(without_path)?;
         Ok(WholeFile { partial, path: path.to_owned() })
     }
 
@@ -53,6 +67,15 @@ impl WholeFile {
         self.partial.persist_noclobber(&self.path).map(drop).map_err(|error| error.error)
     }
 }
+
+#[cfg(unix)]
+fn set_mode(builder: &mut tempfile::Builder<'_, '_>, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    builder.permissions(std::fs::Permissions::from_mode(mode));
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &mut tempfile::Builder<'_, '_>, _: u32) {}
 
 /// Returns the system's error. tempfile adds the name of the temporary file, which means nothing to a user.
 fn without_path(error: io::Error) -> io::Error {
