@@ -115,7 +115,7 @@ fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::E
         }
         // This error does not know its command; `format` adds the usage and our styles.
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
-        Ok(ParsedLine { cli: cli.disentangled(), words: command_words(&matches), given: given(&matches) })
+        Ok(ParsedLine { cli: cli.disentangled(), words: command_words(&matches), given: given_arguments(&matches) })
     });
     parsed.map_err(|error| (error, arguments))
 }
@@ -148,7 +148,7 @@ fn command_words(mut matches: &ArgMatches) -> String {
 }
 
 /// Returns the names of the command's flags and arguments that are on the line.
-fn given(mut matches: &ArgMatches) -> Vec<String> {
+fn given_arguments(mut matches: &ArgMatches) -> Vec<String> {
     while let Some((_, below)) = matches.subcommand() {
         matches = below;
     }

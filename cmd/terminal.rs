@@ -355,7 +355,7 @@ impl Shell {
         match &self.collected {
             Some(collected) if !error.is_silent() => {
                 let text = failure.shown(self.structured_errors, self.color);
-                text.lines().for_each(|line| collected.say(line.to_owned()));
+                text.lines().for_each(|line| collected.keep_stderr_line(line.to_owned()));
             }
             Some(_) => {}
             None => failure.print(self.structured_errors, self.color),
@@ -371,7 +371,7 @@ impl Shell {
     fn line(&self, line: &str) {
         let line = as_started(line);
         if let Some(collected) = &self.collected {
-            return collected.say(line.into_owned());
+            return collected.keep_stderr_line(line.into_owned());
         }
         self.note_line();
         // Only a terminal may lack UTF-8; a file keeps every character.

@@ -154,7 +154,7 @@ fn predicted(live: &Value, desired: &Value) -> Value {
 fn manifest_of(instance: &FluxInstance) -> Result<InstanceManifest, BootstrapError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Written<'a> {
+    struct InstanceDocument<'a> {
         api_version: &'a str,
         kind: &'a str,
         metadata: serde_json::Value,
@@ -162,7 +162,7 @@ fn manifest_of(instance: &FluxInstance) -> Result<InstanceManifest, BootstrapErr
     }
     let metadata = serde_json::json!({"name": instance.metadata.name, "namespace": instance.metadata.namespace});
     let api_version = crate::api::well_known::API_VERSION;
-    let written = Written { api_version, kind: "FluxInstance", metadata, spec: &instance.spec };
+    let written = InstanceDocument { api_version, kind: "FluxInstance", metadata, spec: &instance.spec };
     let text = yaml::to_string(&written)?;
     Ok(manifest::read(&text, &NamespaceChoice::default())?)
 }

@@ -32,11 +32,11 @@ pub enum FleetView {
 }
 
 /// A cluster with the pieces that a view draws of it.
-pub type DrawnCluster<'a> = (&'a str, Vec<Piece>);
+pub type ClusterPieces<'a> = (&'a str, Vec<Piece>);
 
 impl FleetView {
     /// The pieces of settled clusters, in the order in which they are drawn. `of` is the number of all clusters.
-    pub fn pieces<'a>(self, clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<DrawnCluster<'a>> {
+    pub fn pieces<'a>(self, clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<ClusterPieces<'a>> {
         let clusters: Vec<&FleetCluster> =
             clusters.iter().copied().filter(|one| !matches!(one.stage, ClusterStage::Skipped(_))).collect();
         match self {
@@ -58,7 +58,7 @@ fn rows<'a>(
     cluster: &'a FleetCluster,
     columns: &[Column],
     rows_of: impl FnOnce(&Value) -> Vec<Vec<Cell>>,
-) -> DrawnCluster<'a> {
+) -> ClusterPieces<'a> {
     let piece = match failure(cluster) {
         Some(error) => Piece::Failure(failure_line(error)),
         None => {
@@ -82,7 +82,7 @@ const STATUS_COLUMNS: [Column; 6] = [
 ];
 
 /// Returns the rank of a cluster for sorting, and its line.
-fn status<'a>(cluster: &'a FleetCluster) -> ((u8, i64), DrawnCluster<'a>) {
+fn status<'a>(cluster: &'a FleetCluster) -> ((u8, i64), ClusterPieces<'a>) {
     if let Some(error) = failure(cluster) {
         return ((u8::MAX, 0), (&cluster.context, vec![Piece::Failure(failure_line(error))]));
     }
@@ -188,7 +188,7 @@ struct FoldedCause {
     next: Option<String>,
 }
 
-fn causes<'a>(clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<DrawnCluster<'a>> {
+fn causes<'a>(clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<ClusterPieces<'a>> {
     let mut folded: Vec<FoldedCause> = vec![];
     let (mut rest, mut failures) = (vec![], vec![]);
     for cluster in clusters {

@@ -23,7 +23,7 @@ use crate::terminal::progress::ProgressMode;
 use crate::terminal::{CliError, Exit};
 
 /// Options for reconciling an instance in this process.
-pub struct ReconcileHere<'a> {
+pub struct InProcessReconcile<'a> {
     pub in_process: &'a InProcessArgs,
     pub distribution: &'a DistributionArgs,
     pub confirm: &'a ConfirmArgs,
@@ -39,7 +39,7 @@ pub struct ReconcileHere<'a> {
 pub async fn reconcile_instance(
     session: &Session<'_>,
     target: &Target,
-    work: &ReconcileHere<'_>,
+    work: &InProcessReconcile<'_>,
 ) -> Result<Exit, CliError> {
     let shell = session.shell;
     let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
@@ -83,7 +83,7 @@ pub async fn dry_run(
 }
 
 /// Options for applying a manifest in this process.
-pub struct ApplyHere<'a> {
+pub struct InProcessApply<'a> {
     pub in_process: &'a InProcessArgs,
     pub distribution: &'a DistributionArgs,
     pub confirm: &'a ConfirmArgs,
@@ -102,7 +102,7 @@ pub struct ApplyHere<'a> {
 pub async fn apply_instance(
     session: &Session<'_>,
     manifest: &InstanceManifest,
-    work: &ApplyHere<'_>,
+    work: &InProcessApply<'_>,
 ) -> Result<Exit, CliError> {
     let target = Target::of_instance(&manifest.instance);
     let distributions = session.shell.interruptible(work.distribution.open(session.shell)).await?;
@@ -119,7 +119,7 @@ pub async fn apply_instance(
 }
 
 /// Options for uninstalling an instance in this process.
-pub struct UninstallHere<'a> {
+pub struct InProcessUninstall<'a> {
     pub in_process: &'a InProcessArgs,
     /// Whether to keep the definitions of Flux's kinds and all their objects.
     pub keep_crds: bool,
@@ -134,7 +134,7 @@ pub async fn uninstall_instance(
     session: &Session<'_>,
     target: &Target,
     instance: &FluxInstance,
-    work: &UninstallHere<'_>,
+    work: &InProcessUninstall<'_>,
 ) -> Result<Exit, CliError> {
     let keep = if work.keep_crds { " --keep-crds" } else { "" };
     let words = format!("uninstall {} --in-process{keep} --yes", target.words());

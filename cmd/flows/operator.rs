@@ -11,6 +11,8 @@ use crate::session::connect::cli_error;
 use crate::session::target::Target;
 use crate::terminal::{CliError, Exit};
 
+/// Version of this program, as `version` prints it.
+pub const CLIENT_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Version of this program for labels and tags.
 pub const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// Replaces the image in manifests without one. It is not a valid reference, so no registered name can match it.

@@ -334,7 +334,7 @@ fn status(view: &StatusView, now: Timestamp) -> Markup {
         None => ("Instance", Tone::Plain, "none".to_owned()),
         Some(row) => {
             let tone = if view.instance_fails() { Tone::Bad } else { Tone::of_ready(&row.ready) };
-            let says = row.says(view.instance_fails(), now);
+            let says = row.describe(view.instance_fails(), now);
             ("Instance", tone, format!("{}/{}: {says}", row.namespace, row.name))
         }
     });

@@ -50,7 +50,7 @@ impl CollectedOutput {
     }
 
     /// Keeps a line for standard error.
-    pub fn say(&self, line: String) {
+    pub fn keep_stderr_line(&self, line: String) {
         self.contents().stderr_lines.push(line);
     }
 

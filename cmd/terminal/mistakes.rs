@@ -145,7 +145,7 @@ fn refused(error: &clap::Error) -> Option<String> {
 }
 
 /// Formats a suggestion of one or more commands.
-fn meant(lines: &[String]) -> String {
+fn suggestion(lines: &[String]) -> String {
     format!("did you mean {}?", alternatives(lines))
 }
 
@@ -172,7 +172,7 @@ impl TypedLine {
     /// Fills templates with the words from a position on. Flags before the verb belong to this program, so they follow
     /// its name.
     fn filled(&self, templates: &[&str], from: usize) -> String {
-        meant(&self.lines(templates, from))
+        suggestion(&self.lines(templates, from))
     }
 
     fn lines(&self, templates: &[&str], from: usize) -> Vec<String> {
@@ -270,7 +270,7 @@ impl TypedLine {
             return None;
         }
         let (kind, name) = (value("--kind").unwrap_or("KIND"), value("--name").unwrap_or("NAME"));
-        Some(meant(&[format!("flux-operator logs {}", quoted(&format!("{kind}/{name}")))]))
+        Some(suggestion(&[format!("flux-operator logs {}", quoted(&format!("{kind}/{name}")))]))
     }
 
     fn word_of_others(&self, word: &str) -> Option<String> {

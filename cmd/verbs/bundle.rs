@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::flows::operator::CLIENT_VERSION;
 use crate::flows::rights::{FLUX, Right, Rights, always, when};
 use crate::output::next_step::{command, sentence};
 use crate::output::objects;
@@ -70,8 +71,6 @@ pub struct Args {
     #[command(flatten)]
     pub progress: ProgressArgs,
 }
-
-const CLIENT: &str = env!("CARGO_PKG_VERSION");
 
 /// Rights to read everything that is bundled.
 const BUNDLED: &[Right] = &[
@@ -229,7 +228,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<(Vec<u8>, Exit), C
         }
         shell.warn(&format!("secrets may be left in the bundle: {why}"));
     }
-    let files = bundle.files(CLIENT, now, views(&bundle, now)?);
+    let files = bundle.files(CLIENT_VERSION, now, views(&bundle, now)?);
     for unread in &bundle.unread {
         shell.warn(&format!("not in the bundle: {}: {}", unread.what, unread.why));
     }
@@ -257,8 +256,8 @@ fn views(bundle: &Bundle, now: Timestamp) -> Result<Vec<(String, String)>, CliEr
     let namespace = instances.first().and_then(|instance| fields::namespace(instance));
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
-    let options = CheckOptions { pre: false, namespace, client: CLIENT, now, to: None, distribution: None };
-    let looked = StatusOptions { namespace, client: CLIENT, known: &known, now, desired: &|_| None };
+    let options = CheckOptions { pre: false, namespace, client: CLIENT_VERSION, now, to: None, distribution: None };
+    let looked = StatusOptions { namespace, client: CLIENT_VERSION, known: &known, now, desired: &|_| None };
     Ok(vec![
         view("status", &status(snapshot, looked).in_words(command))?,
         view("why", &overview(snapshot, None, now).in_words(command))?,

@@ -12,6 +12,7 @@ use flux_operator::inspect::views::upgrade::{ManifestIndex, files_for};
 use crate::args::list::no_namespace;
 use crate::flows::manifest_files;
 use crate::flows::manifest_files::ManifestRequest;
+use crate::flows::operator::CLIENT_VERSION;
 use crate::flows::rights::{EXPLAINS, FLUX, LOOKS_AT_OPERATOR, Right, Rights, always, when};
 use crate::output::affected::names_by_reason;
 use crate::session::health::{VerdictUse, exit_of};
@@ -113,7 +114,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let options = CheckOptions {
             pre: args.pre,
             namespace: &namespace,
-            client: env!("CARGO_PKG_VERSION"),
+            client: CLIENT_VERSION,
             now: source.now(),
             to: target.as_ref(),
             distribution: distribution.as_ref(),

@@ -209,7 +209,7 @@ fn election(args: &Args) -> Result<Option<LeaseOptions>, CliError> {
         return Err(CliError::new(
             Exit::Usage,
             format!(
-                "cannot hold a lease of {duration:?} with a renewal deadline of {deadline:?} and tries {period:?} apart"
+                "invalid leader election: lease duration {duration:?}, renewal deadline {deadline:?}, retry period {period:?}"
             ),
         )
         .hint("the renewal deadline must be shorter than the lease duration, and the retry period shorter than the renewal deadline"));

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::ValueEnum;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind};
-use flux_operator::api::object_words::{behind_any_kind, kinds_of_two_words};
+use flux_operator::api::object_words::{kinds_of_two_words, strip_any_kind};
 use flux_operator::api::{Component, crd};
 use flux_operator::distribution::{Distribution, DistributionError};
 use flux_operator::format::nearest::nearest;
@@ -78,7 +78,7 @@ impl Args {
     /// effect.
     fn text(&self) -> String {
         let word = |word: &String| word.split_once('/').map_or(word.clone(), |(kind, _)| kind.to_owned());
-        let text = behind_any_kind(&self.field).iter().map(word).collect::<Vec<_>>().join(".");
+        let text = strip_any_kind(&self.field).iter().map(word).collect::<Vec<_>>().join(".");
         let steps: Vec<&str> = text.split('.').collect();
         match steps.as_slice() {
             [first, second, path @ ..] => match kinds_of_two_words(first, second).as_slice() {

@@ -245,7 +245,7 @@ async fn print_cluster_logs(
         let lines = follow(&session.cluster, controllers, &wanted.filter, from, sources, |entries| {
             entries.iter().for_each(|entry| printer.add(entry));
             printer.flush();
-            if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
+            if shell.output_is_lost() { Err(OutputFailure) } else { Ok(()) }
         });
         // Following ends with the time-out, or when the reader closes the output.
         let _ = shell.until_timeout(lines).await;
@@ -305,7 +305,7 @@ struct LogPrinter<'a> {
 type UnseenObject<'a> = (&'a FluxKind, &'a str, LogFilter);
 
 /// Stops following because the reader has closed the output.
-struct OutputLost;
+struct OutputFailure;
 
 impl LogPrinter<'_> {
     fn add(&mut self, entry: &Entry) {

@@ -11,6 +11,7 @@ use flux_operator::inspect::incident::page::{PageOptions, page};
 
 use crate::args::list::no_namespace;
 use crate::flows::desired::desired_objects;
+use crate::flows::operator::CLIENT_VERSION;
 use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, FLUX, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always, when};
 use crate::output::page::html_of_cluster;
 use crate::session::health::{VerdictUse, exit_of};
@@ -47,8 +48,6 @@ pub struct Args {
     #[command(flatten)]
     pub source: SourceArgs,
 }
-
-const CLIENT: &str = env!("CARGO_PKG_VERSION");
 
 pub fn rights(rights: &mut Rights) {
     let namespace = rights.flux_namespace();
@@ -130,7 +129,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let options = PageOptions {
                 place: &place,
                 namespace: &namespace,
-                client: CLIENT,
+                client: CLIENT_VERSION,
                 known: &known,
                 now,
                 desired: desired.as_deref().map_err(String::as_str),

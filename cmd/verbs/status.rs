@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::args::list::no_namespace;
 use crate::flows::desired::desired_of_embedded;
+use crate::flows::operator::CLIENT_VERSION;
 use crate::flows::rights::{
     EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, OVERVIEW, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE,
     Rights, always,
@@ -56,7 +57,6 @@ pub struct Args {
     pub watch: bool,
 }
 
-const CLIENT: &str = env!("CARGO_PKG_VERSION");
 /// Cells of a bar if there is room. A bar with fewer cells than [`LEAST_BAR`] says too little and is left out.
 const BAR: usize = 16;
 const LEAST_BAR: usize = 4;
@@ -127,7 +127,8 @@ async fn read_status(shell: &Shell, source: &Source<'_>) -> Result<PartialView<S
     let desired = |instance: &Value| {
         built.borrow_mut().entry(ObjectId::of(instance)).or_insert_with(|| desired_of_embedded(instance)).clone()
     };
-    let options = StatusOptions { namespace: &namespace, client: CLIENT, known: &known, now, desired: &desired };
+    let options =
+        StatusOptions { namespace: &namespace, client: CLIENT_VERSION, known: &known, now, desired: &desired };
     let view = source.view(shell, |snapshot| status(snapshot, options));
     let viewed = within(shell, view).await??;
     let destination = source.destination();
@@ -238,7 +239,7 @@ fn instance(view: &StatusView, screen: &mut Screen, source: &Source<'_>) {
         let says = format!("no FluxInstance in namespace {}{elsewhere}{runs}", source.instance_namespace());
         return screen.marked("Instance", None, &says);
     };
-    let says = format!("{}/{}  {}", row.namespace, row.name, row.says(view.instance_fails(), source.now()));
+    let says = format!("{}/{}  {}", row.namespace, row.name, row.describe(view.instance_fails(), source.now()));
     let id = ObjectId::new(&INSTANCE.group, &INSTANCE.kind, Some(&row.namespace), &row.name);
     screen.marked("Instance", mark_of_ready(view, &id, &row.ready), &says);
 }

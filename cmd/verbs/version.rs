@@ -4,6 +4,7 @@ use flux_operator::distribution::Distribution;
 use flux_operator::inspect::views::version::{VersionView, version};
 
 use crate::args::list::hint_at_namespace;
+use crate::flows::operator::CLIENT_VERSION;
 use crate::flows::rights::{Rights, always};
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::terminal::output_format::{Format, ViewArgs, structured};
@@ -31,8 +32,6 @@ pub struct Args {
     pub view: ViewArgs,
 }
 
-const CLIENT: &str = env!("CARGO_PKG_VERSION");
-
 pub fn rights(args: &Args, rights: &mut Rights) {
     if args.client {
         return;
@@ -42,7 +41,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let client = VersionView { client: CLIENT.into(), ..VersionView::default() };
+    let client = VersionView { client: CLIENT_VERSION.into(), ..VersionView::default() };
     if args.client {
         return print(&client, args, shell);
     }
@@ -65,7 +64,7 @@ async fn whole(args: &Args, shell: &Shell) -> Result<(VersionView, Exit), CliErr
         shell,
         source.view(shell, |snapshot| {
             let instance = snapshot.list(&instance_type(), Some(&namespace)).into_iter().next();
-            (version(snapshot, instance, CLIENT, &known), instance.is_none())
+            (version(snapshot, instance, CLIENT_VERSION, &known), instance.is_none())
         }),
     )
     .await??;

@@ -89,8 +89,8 @@ pub(super) async fn follow<W: Worker>(
             () = stopped(&mut stop) => return state.stop().await,
             Some(Ok((id, ended))) = state.tasks.join_next() => state.ended(&id, ended),
             change = objects.next() => match change {
-                Ok(FollowedChange::All(objects)) => state.see_all(objects),
-                Ok(FollowedChange::Set(object)) => state.see(&object),
+                Ok(FollowedChange::All(objects)) => state.observe_all(objects),
+                Ok(FollowedChange::Set(object)) => state.observe(&object),
                 Ok(FollowedChange::Gone(object)) => state.lose(&ObjectId::of(&object)),
                 Err(error) => {
                     let controller = state.scope.controller.name();
@@ -114,14 +114,14 @@ impl<W: Worker> Loop<'_, W> {
         idle.filter_map(|entry| entry.schedule.due()).min()
     }
 
-    fn see_all(&mut self, objects: Vec<Value>) {
+    fn observe_all(&mut self, objects: Vec<Value>) {
         let there: Vec<ObjectId> = objects.iter().map(ObjectId::of).collect();
-        objects.iter().for_each(|object| self.see(object));
+        objects.iter().for_each(|object| self.observe(object));
         let gone: Vec<ObjectId> = self.entries.keys().filter(|id| !there.contains(id)).cloned().collect();
         gone.iter().for_each(|id| self.lose(id));
     }
 
-    fn see(&mut self, object: &Value) {
+    fn observe(&mut self, object: &Value) {
         let id = ObjectId::of(object);
         self.worker.observe(&id, Some(object));
         let trigger = Some(Trigger::of(object));

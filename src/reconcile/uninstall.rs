@@ -117,7 +117,7 @@ impl UninstallResult {
     }
 }
 
-/// The objects to delete, with everything needed for it.
+/// The objects to delete, and the data that the deletion needs.
 struct Preparation {
     deletes: Vec<PlannedPrune>,
     keeps: Vec<KeptObject>,

@@ -16,7 +16,7 @@ use super::planned::{self, PlannedArgs};
 use crate::args::DryRun;
 use crate::args::objects::no_file_given;
 use crate::flows::dry_run::print_unsent;
-use crate::flows::here::{self, ApplyHere};
+use crate::flows::here::{self, InProcessApply};
 use crate::flows::pull_secrets::{LOOKS_FOR_PULL_SECRETS, missing_pull_secrets};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
 use crate::flows::run_in_process::{RunRequest, agree_to_store, is_done_here, read_unless_second, reconcile_error};
@@ -128,7 +128,7 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Instanc
         let request = RunRequest { session, mode, target: &target, verb: "apply", again: "", without: &without };
         return here::dry_run(&request, &args.in_process, &args.distribution, &args.confirm, Some(manifest)).await;
     }
-    let work = ApplyHere {
+    let work = InProcessApply {
         in_process: &args.in_process,
         distribution: &args.distribution,
         confirm: &args.confirm,

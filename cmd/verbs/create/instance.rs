@@ -9,7 +9,7 @@ use flux_operator::format::version_range::VersionRange;
 
 use crate::args::instance::InstanceArgs;
 use crate::args::{DryRun, FollowArgs, ObjectFormat};
-use crate::flows::here::{self, ApplyHere};
+use crate::flows::here::{self, InProcessApply};
 use crate::flows::rights::{FINDS_OPERATOR, KIND, Rights, always};
 use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, is_done_here, read_unless_second};
 use crate::session::Session;
@@ -97,7 +97,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
         };
         if shell.interruptible(here).await? {
-            let work = ApplyHere {
+            let work = InProcessApply {
                 in_process: &args.in_process,
                 distribution: &DistributionArgs::default(),
                 confirm: &args.confirm,

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::Args;
 use crate::args::DryRun;
 use crate::flows::follow::{FollowedObject, uid_of, until_gone};
-use crate::flows::here::{self, UninstallHere};
+use crate::flows::here::{self, InProcessUninstall};
 use crate::flows::inventory::inventory_counts;
 use crate::flows::operator::command_without_operator;
 use crate::flows::request::{RequestKind, request_deletion, send};
@@ -106,7 +106,7 @@ async fn delete_here(
     shell.interruptible(confirm(shell, &args.confirm, context, &question, Agreement::Yes)).await?;
     let session = session.with_new_deadline();
     let instance = instance_of(object)?;
-    let work = UninstallHere { in_process: &args.in_process, keep_crds: false, mode: args.follow.mode() };
+    let work = InProcessUninstall { in_process: &args.in_process, keep_crds: false, mode: args.follow.mode() };
     here::uninstall_instance(&session, target, &instance, &work).await
 }
 

@@ -3,7 +3,7 @@
 use super::Args;
 use crate::args::DryRun;
 use crate::flows::follow::request_and_follow;
-use crate::flows::here::{self, ReconcileHere};
+use crate::flows::here::{self, InProcessReconcile};
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process::{RunRequest, is_done_here};
@@ -57,7 +57,7 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
         let request = RunRequest { session, mode, target, verb: "reconcile", again: "", without: &without };
         return here::dry_run(&request, &args.in_process, &args.distribution, &args.confirm, None).await;
     }
-    let work = ReconcileHere {
+    let work = InProcessReconcile {
         in_process: &args.in_process,
         distribution: &args.distribution,
         confirm: &args.confirm,

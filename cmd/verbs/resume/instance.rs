@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::flows::follow::request_and_follow;
-use crate::flows::here::{self, ReconcileHere};
+use crate::flows::here::{self, InProcessReconcile};
 use crate::flows::request::{RequestKind, send};
 use crate::flows::run_in_process::{DistributionArgs, is_done_here, refuse_beside_operator};
 use crate::session::Session;
@@ -34,7 +34,7 @@ pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
         if let Some(error) = failed.into_iter().next() {
             return Err(error);
         }
-        let work = ReconcileHere {
+        let work = InProcessReconcile {
             in_process: &args.in_process,
             distribution: &DistributionArgs::default(),
             confirm: &ConfirmArgs::default(),

@@ -10,7 +10,7 @@ use futures::stream::{StreamExt, TryStreamExt, iter};
 use super::Args;
 use crate::args::DryRun;
 use crate::flows::follow::{FollowedObject, resume_command, until_gone};
-use crate::flows::here::{self, UninstallHere};
+use crate::flows::here::{self, InProcessUninstall};
 use crate::flows::operator::refused_without_operator;
 use crate::flows::request::request_deletion;
 use crate::flows::rights::{
@@ -69,8 +69,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         if here {
-            let work =
-                UninstallHere { in_process: &args.in_process, keep_crds: args.keep_crds, mode: args.follow.mode() };
+            let work = InProcessUninstall {
+                in_process: &args.in_process,
+                keep_crds: args.keep_crds,
+                mode: args.follow.mode(),
+            };
             return here::uninstall_instance(&session, &target, &instance, &work).await;
         }
         shell.interruptible(through_operator(&session, args, &target, &instance)).await

@@ -4,7 +4,7 @@ use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
 use super::error::{ClusterError, DeniedAccess, Endpoint, FieldConflict, Reason, ServerAnswer};
-use super::lease_guard::LeaseEnded;
+use super::lease_guard::LeaseLoss;
 use super::retry::MAX_ATTEMPTS;
 use super::transport::{CallTimeout, chain};
 use crate::k8s::ObjectId;
@@ -35,8 +35,8 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
     let find_tls = chain.iter().find_map(|e| e.downcast_ref::<rustls::Error>());
     // Failures of this crate's own layers travel through kube as causes, so they are looked for before kube's error is
     // judged.
-    if chain.iter().any(|e| e.is::<LeaseEnded>()) {
-        return Reason::Other(LeaseEnded.to_string());
+    if chain.iter().any(|e| e.is::<LeaseLoss>()) {
+        return Reason::Other(LeaseLoss.to_string());
     }
     if let Some(timed_out) = chain.iter().find_map(|e| e.downcast_ref::<CallTimeout>()) {
         return Reason::TimedOut { endpoint: endpoint.clone(), after: timed_out.after };

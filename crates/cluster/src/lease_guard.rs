@@ -16,4 +16,4 @@ impl LeaseGuard {
 /// The lease of a request has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the lease is no longer held")]
-pub(super) struct LeaseEnded;
+pub(super) struct LeaseLoss;

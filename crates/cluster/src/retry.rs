@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
 use super::authorization::Authorization;
-use super::lease_guard::{LeaseEnded, LeaseGuard};
+use super::lease_guard::{LeaseGuard, LeaseLoss};
 use super::transport::{CallTimeout, is_connect_failure, is_lost_request, is_tls_failure};
 use crate::format::backoff::Backoff;
 
@@ -122,7 +122,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         let Some(this_body) = copy.or_else(|| body.take()) else { return Err("the request body is spent".into()) };
         // Checked before every attempt, because the lease may end during a pause.
         if parts.method != Method::GET && policy.lease.as_ref().is_some_and(|lease| !lease.holds()) {
-            return Err(Box::new(LeaseEnded));
+            return Err(Box::new(LeaseLoss));
         }
         let mut request = Request::from_parts(parts.clone(), this_body);
         if let Some(user) = &policy.impersonate {

@@ -81,7 +81,7 @@ impl Group {
     }
 }
 
-/// All checks with their sums.
+/// All checks, and the number of each verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {

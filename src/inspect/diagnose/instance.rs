@@ -79,7 +79,7 @@ impl InstanceRow {
 
     /// Describes the instance in a sentence. For a suspended instance the age is that of its last run, not of the
     /// suspension; an instance that `is_failing` may have reported Ready before.
-    pub fn says(&self, is_failing: bool, now: Timestamp) -> String {
+    pub fn describe(&self, is_failing: bool, now: Timestamp) -> String {
         let age = self.last_reconciled.map(|at| format!("{} ago", short_age(at, now)));
         let stands = match (self.ready.as_str(), age) {
             ("Suspended", Some(age)) => format!("suspended; last run {age}"),
@@ -223,10 +223,10 @@ mod tests {
 
     #[test]
     fn the_age_of_a_suspended_instance_is_that_of_its_last_run() {
-        let says = |object: &Value| InstanceRow::of(object).says(false, "2026-01-04T00:00:00Z".parse().unwrap());
+        let says = |object: &Value| InstanceRow::of(object).describe(false, "2026-01-04T00:00:00Z".parse().unwrap());
         let mut suspended = instance();
         assert_eq!(says(&suspended), "Ready is True, 3d ago: Reconciliation finished in 1s");
-        let failing = InstanceRow::of(&suspended).says(true, "2026-01-04T00:00:00Z".parse().unwrap());
+        let failing = InstanceRow::of(&suspended).describe(true, "2026-01-04T00:00:00Z".parse().unwrap());
         assert_eq!(failing, "failing; last run 3d ago: Reconciliation finished in 1s");
         suspended["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
         assert_eq!(says(&suspended), "suspended; last run 3d ago: Reconciliation finished in 1s");

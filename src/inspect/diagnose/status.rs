@@ -122,7 +122,7 @@ impl HasNextSteps for StatusView {
 /// Options of [`status`].
 #[derive(Clone, Copy)]
 pub struct StatusOptions<'a> {
-    /// Of the instance.
+    /// Namespace of the instance.
     pub namespace: &'a str,
     /// Version of this program.
     pub client: &'a str,

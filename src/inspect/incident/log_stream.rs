@@ -94,7 +94,7 @@ impl LineSplitter {
 /// Returns the logs that could not be read, such as those of containers that have not started or no longer exist.
 ///
 /// # Errors
-/// Those of `on_entry`, which end the reading.
+/// Errors of `on_entry`, which end the read.
 pub async fn read<E>(
     cluster: &Cluster,
     sources: Vec<LogSource>,
@@ -200,7 +200,7 @@ async fn read_one(
 /// by time.
 ///
 /// # Errors
-/// Those of `on_entries`.
+/// Errors of `on_entries`.
 pub async fn follow<E>(
     cluster: &Cluster,
     controllers: &[String],
@@ -271,7 +271,7 @@ pub async fn follow<E>(
 /// Returns the current containers.
 ///
 /// # Errors
-/// Those of the lists.
+/// A failed list request.
 pub async fn sources_now(cluster: &Cluster, controllers: &[String]) -> Result<Vec<LogSource>, ClusterError> {
     let view = |snapshot: &Snapshot| sources(snapshot, controllers);
     let mut collected = from_cluster::collect(cluster, view).await?;

@@ -218,7 +218,7 @@ async fn list<T: Listable>(
 /// views.
 ///
 /// # Errors
-/// Those of the list, including missing and denied kinds.
+/// A failed list request, including missing and denied kinds.
 pub(super) async fn trimmed(
     cluster: &Cluster,
     resource: &ResourceType,

@@ -122,7 +122,7 @@ fn is_controller(manager: &Map<String, Value>) -> bool {
     manager.get("manager").and_then(Value::as_str).is_some_and(|name| Author::of(name) != Author::Other)
 }
 
-/// Keeps of a field set only the paths to fields that suspend; `None` if there are none.
+/// Keeps only the paths of suspending fields in a field set; `None` if it has no such path.
 struct SuspendingFields;
 
 impl<'de> DeserializeSeed<'de> for SuspendingFields {

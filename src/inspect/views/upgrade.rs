@@ -217,7 +217,7 @@ pub fn strictness_argument(arguments: &[Argument]) -> Option<bool> {
         // More gates may follow in the same argument.
         Some(after.strip_prefix('=')?.starts_with("true"))
     };
-    // Of repeated gates the last one counts.
+    // If a gate is repeated, its last value counts.
     arguments.iter().rev().find_map(value)
 }
 

@@ -54,7 +54,7 @@ impl<'a> ObjectWords<'a> {
     /// # Errors
     /// A part of `KIND/NAME` is empty or has a slash itself, or `KIND/NAME` follows a kind.
     pub fn read(words: &'a [String]) -> Result<Self, InvalidObjectWords> {
-        let words: Vec<&str> = behind_any_kind(words).iter().map(String::as_str).collect();
+        let words: Vec<&str> = strip_any_kind(words).iter().map(String::as_str).collect();
         let (kinds, first_name, rest) = leading_kinds(&words);
         if first_name.is_none() && rest.is_empty() {
             return Ok(ObjectWords::Kinds(kinds));
@@ -86,7 +86,7 @@ impl<'a> ObjectWords<'a> {
 }
 
 /// Returns the words without the older `resource` in front of an object.
-pub fn behind_any_kind(words: &[String]) -> &[String] {
+pub fn strip_any_kind(words: &[String]) -> &[String] {
     match words {
         [any, rest @ ..] if ANY_KIND.contains(&any.as_str()) && !rest.is_empty() => rest,
         words => words,

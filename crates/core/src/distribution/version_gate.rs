@@ -73,7 +73,7 @@ impl<'t> Alternative<'t> {
             return Err(format!("`{bad}` is not an API version such as v1 or v1beta2"));
         }
         if apis.is_empty() && range.is_empty() {
-            return Err("an empty gate: leave it out where a line holds everywhere".into());
+            return Err("the gate is empty: omit it for a line that applies to every version".into());
         }
         let (from, to) = match range.split_once("..") {
             _ if range.is_empty() && text.ends_with(':') => return Err(format!("no Flux version after `{text}`")),
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn errors_say_what_is_expected() {
         for (text, expected) in [
-            ("", "an empty gate"),
+            ("", "the gate is empty"),
             ("..", "before or after the dots"),
             ("2", "not a Flux version"),
             ("2.x..", "not a Flux version"),

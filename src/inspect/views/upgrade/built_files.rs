@@ -28,7 +28,7 @@ pub(super) struct BuiltDocument<'a> {
 }
 
 impl BuiltDocument<'_> {
-    /// Applies relevant patches: all of them to Flux objects, and to other objects those that may exempt them.
+    /// Applies the relevant patches: a Flux object gets all of them, another object only those that may exempt it.
     pub(super) fn patch(&mut self, patches: &[Patch], is_flux: bool) {
         if self.is_part {
             return;
