@@ -412,7 +412,7 @@ impl<'a> Session<'a> {
 const IDENTITY: &str = "kube-system";
 
 /// Returns the error for a missing object, without a hint.
-pub(crate) fn not_found(reference: String, place: &str) -> CliError {
+pub fn not_found(reference: String, place: &str) -> CliError {
     CliError::new(Exit::NotFound, missing::message(&reference, place)).object(reference)
 }
 

@@ -20,7 +20,7 @@
 //! ```
 //! It does not use a terminal: progress is reported as values, [`interrupt`] ends a run, and the result is an
 //! [`Outcome`]. A run may be cut off at any write. The inventory in the status names every object before it is created,
-//! so the next run always knows which objects are ours.
+//! so the next run always knows which objects are ours. [`secret`] is no run: replacing a Secret has to be completed.
 
 pub mod announce;
 pub mod apply;

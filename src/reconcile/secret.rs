@@ -41,7 +41,7 @@ pub enum SecretApply<'a> {
 /// A Secret that has to replace a stored one.
 pub struct Replacement<'a> {
     writer: SecretWriter<'a>,
-    stored: Value,
+    stored: SecretManifest,
 }
 
 /// A [`Replacement`] whose new Secret was accepted by the API server in a dry run.
@@ -50,9 +50,7 @@ pub struct CheckedReplacement<'a>(Replacement<'a>);
 /// The reason why a Secret was not replaced.
 #[derive(Debug)]
 pub enum ReplaceError {
-    /// The stored Secret was deleted or changed since it was read. Nothing was written.
-    ChangedMeanwhile,
-    /// The stored Secret could not be deleted.
+    /// The stored Secret could not be deleted, for example because it was changed since it was read.
     Deletion(ClusterError),
     /// The stored Secret is being deleted, but a finalizer has kept it for longer than this. Nothing was created.
     StillTerminating(Duration),
@@ -72,14 +70,18 @@ impl<'a> SecretWriter<'a> {
     /// # Errors
     /// A failed read or write.
     pub async fn apply(self) -> Result<SecretApply<'a>, ClusterError> {
-        let stored = self.cluster.read(&self.secret.id()).await?;
-        if let Some(stored) = &stored
-            && let Some(reason) = self.secret.replace_reason(stored)
-        {
-            return Ok(SecretApply::Refused(reason, Replacement { writer: self, stored: stored.clone() }));
+        let stored = self.read().await?.map(SecretManifest::of);
+        match (stored.as_deref().and_then(|stored| self.secret.replace_reason(stored)), stored) {
+            (Some(reason), Some(stored)) => Ok(SecretApply::Refused(reason, Replacement { writer: self, stored })),
+            (_, stored) => {
+                let after = self.write(self.options).await?;
+                Ok(SecretApply::Applied(ApplyResult::of(stored.as_deref(), &after)))
+            }
         }
-        let after = self.write(self.options).await?;
-        Ok(SecretApply::Applied(ApplyResult::of(stored.as_ref(), &after)))
+    }
+
+    async fn read(self) -> Result<Option<Value>, ClusterError> {
+        self.cluster.read(&self.secret.id()).await
     }
 
     async fn write(self, options: WriteOptions<'_>) -> Result<Value, ClusterError> {
@@ -87,16 +89,20 @@ impl<'a> SecretWriter<'a> {
     }
 }
 
+/// Returns the name under which a dry run checks a new Secret: with the stored Secret's name, it would be a change of it.
+pub fn checked_name(name: &str) -> String {
+    let name: String = name.chars().take(MAX_NAME_LENGTH - CHECKED_AS.len()).collect();
+    format!("{name}{CHECKED_AS}")
+}
+
 impl<'a> Replacement<'a> {
-    /// Lets the API server check the new Secret in a dry run, before the stored one is deleted. The dry run uses another
-    /// name, because the stored Secret still has the real one.
+    /// Lets the API server check the new Secret in a dry run, before the stored one is deleted.
     ///
     /// # Errors
     /// The API server does not accept the Secret, or does not answer.
     pub async fn check(self) -> Result<CheckedReplacement<'a>, ClusterError> {
         let SecretWriter { secret, options, .. } = self.writer;
-        let name: String = secret.name.chars().take(MAX_NAME_LENGTH - CHECKED_AS.len()).collect();
-        let checked = SecretObject { name: format!("{name}{CHECKED_AS}"), ..secret.clone() };
+        let checked = SecretObject { name: checked_name(&secret.name), ..secret.clone() };
         let options = WriteOptions { dry_run: true, force: true, ..options };
         SecretWriter { secret: &checked, ..self.writer }.write(options).await?;
         Ok(CheckedReplacement(self))
@@ -118,45 +124,62 @@ impl CheckedReplacement<'_> {
             let deleted = writer.cluster.delete(&writer.secret.id(), &options).await;
             return deleted.map(drop).map_err(ReplaceError::Deletion);
         }
-        let deleted = writer.cluster.delete_exactly(stored, Propagation::Background).await;
-        if !deleted.map_err(ReplaceError::Deletion)? {
-            return Err(ReplaceError::ChangedMeanwhile);
+        // If it is gone already, it need not be deleted.
+        if let Err(error) = writer.cluster.delete_exactly(stored, Propagation::Background).await
+            && !self.is_deleted_anyway().await
+        {
+            return Err(ReplaceError::Deletion(error));
         }
         self.wait_until_gone().await?;
-        match writer.write(writer.options).await {
+        // Fields of a Secret that someone else creates now are not taken over.
+        match writer.write(WriteOptions { force: false, ..writer.options }).await {
             Ok(_) => Ok(()),
             Err(cause) => Err(self.restore(cause).await),
         }
     }
 
+    /// Whether a failed deletion had an effect, because only its answer was lost.
+    async fn is_deleted_anyway(&self) -> bool {
+        match self.0.writer.read().await {
+            Ok(None) => true,
+            Ok(Some(object)) => self.is_stored(&object) && fields::is_being_deleted(&object),
+            Err(_) => false,
+        }
+    }
+
+    /// Whether an object is the Secret that was to be replaced, and not another one with its name.
+    fn is_stored(&self, object: &Value) -> bool {
+        fields::text(object, "/metadata/uid") == fields::text(&self.0.stored, "/metadata/uid")
+    }
+
     /// Waits until the deleted Secret is gone. Only a finalizer makes this take longer than one check.
     async fn wait_until_gone(&self) -> Result<(), ReplaceError> {
-        let CheckedReplacement(Replacement { writer, stored }) = self;
+        let writer = self.0.writer;
         let limit = writer.cluster.request_timeout;
         let deadline = Instant::now() + limit;
-        let uid = |object: &Value| fields::text(object, "/metadata/uid").to_owned();
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
         loop {
-            match writer.cluster.read(&writer.secret.id()).await {
+            match writer.read().await {
                 Ok(None) => return Ok(()),
-                Ok(Some(object)) if uid(&object) != uid(stored) => {
-                    return Err(ReplaceError::CreatedMeanwhile);
-                }
+                Ok(Some(object)) if !self.is_stored(&object) => return Err(ReplaceError::CreatedMeanwhile),
                 Ok(Some(_)) if Instant::now() >= deadline => return Err(ReplaceError::StillTerminating(limit)),
-                Ok(Some(_)) => tokio::time::sleep(backoff.next_pause()).await,
+                Ok(Some(_)) => tokio::time::sleep_until(deadline.min(Instant::now() + backoff.next_pause())).await,
                 Err(cause) => return Err(self.restore(cause).await),
             }
         }
     }
 
-    /// Creates the old Secret again, without taking fields from another one that someone created meanwhile.
+    /// Creates the old Secret again, if there is none of its name.
     async fn restore(&self, cause: ClusterError) -> ReplaceError {
         let CheckedReplacement(Replacement { writer, stored }) = self;
-        let options = WriteOptions { force: false, ..writer.options };
-        let restored = match writer.cluster.apply(&as_before(stored), options).await {
-            Ok(after) if fields::is_being_deleted(&after) => Err("it is still being deleted".to_owned()),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.reason.to_string()),
+        let restored = match writer.read().await {
+            Ok(Some(object)) if self.is_stored(&object) => Err("it is still being deleted".to_owned()),
+            Ok(Some(_)) => Err("another Secret has its name now".to_owned()),
+            // With `force`, a conflict is repeated: this write is the last one that can save the data.
+            _ => {
+                let options = WriteOptions { force: true, ..writer.options };
+                writer.cluster.apply(&as_before(stored), options).await.map(drop).map_err(|e| e.reason.to_string())
+            }
         };
         ReplaceError::Creation { cause, restored }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
+use flux_operator::reconcile::secret::checked_name;
 use flux_operator::secrets::{self, Credentials, SecretError, SecretText};
 
 use crate::args::complete;
@@ -39,8 +40,11 @@ pub enum Command {
 
 /// Rights to write the Secret.
 const WRITES: &[Right] = &[always("get patch", KIND), when("the Secret is new", "create", KIND)];
+const HAS_TO_BE_CREATED_AGAIN: &str = "the Secret has to be created again";
 /// Rights to replace a Secret that is immutable or has another type.
-const REPLACES: &[Right] = &[when("the Secret has to be created again", "create delete list watch", KIND)];
+const REPLACES: &[Right] = &[when(HAS_TO_BE_CREATED_AGAIN, "create delete", KIND)];
+/// Rights to check the new Secret in a dry run, under another name.
+const CHECKS: &[Right] = &[when(HAS_TO_BE_CREATED_AGAIN, "create patch", KIND)];
 
 pub fn rights(command: &Command, rights: &mut Rights) {
     let args = command.secret();
@@ -52,6 +56,7 @@ pub fn rights(command: &Command, rights: &mut Rights) {
     rights.of_kind(&SECRET, Some(&namespace), &names, WRITES);
     if args.replace {
         rights.of_kind(&SECRET, Some(&namespace), &names, REPLACES);
+        rights.of_kind(&SECRET, Some(&namespace), &[&checked_name(&args.name)], CHECKS);
     }
 }
 

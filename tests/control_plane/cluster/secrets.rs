@@ -542,29 +542,35 @@ async fn a_replacement_whose_second_write_fails_puts_the_old_secret_back_or_says
     };
     let bucket = ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace"];
     let refused = |status: u16| Fault::Answer { status, retry_after: None };
-    // How many of the writes after the deletion are answered so.
-    for (fault, times) in [
-        (refused(422), 1),
-        (refused(403), 1),
-        (refused(500), 1),
-        (Fault::CutAfter, 1),
-        (refused(422), usize::MAX),
-        (refused(500), usize::MAX),
-        (Fault::CutBefore, usize::MAX),
+    // How many requests of this method are answered so. The writes after the deletion are patches.
+    for (method, fault, times) in [
+        ("PATCH", refused(422), 1),
+        ("PATCH", refused(403), 1),
+        ("PATCH", refused(409), 1),
+        ("PATCH", refused(500), 1),
+        ("PATCH", Fault::CutAfter, 1),
+        ("PATCH", refused(422), usize::MAX),
+        ("PATCH", refused(500), usize::MAX),
+        ("PATCH", Fault::CutBefore, usize::MAX),
+        ("DELETE", refused(500), 1),
+        ("DELETE", Fault::CutAfter, 1),
+        ("DELETE", Fault::CutBefore, 1),
+        ("DELETE", refused(403), usize::MAX),
     ] {
-        let place = format!("{fault:?}, {times} times");
+        let place = format!("{fault:?} on {method}, {times} times");
         proxy.clear_rules();
         let _ = secrets(&cluster).delete("kept", &DeleteParams::default()).await;
         let basic =
             ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one", "--label=a=b", "--immutable"];
         run(cluster.command(), &basic).await.exits(0);
         let before = stored(&cluster, "kept").await;
-        proxy.add_rule(FaultRule::first(times, fault).method("PATCH").uri(|uri| uri.contains("/secrets/kept?")));
+        let is_secret = |uri: &str| uri.ends_with("/secrets/kept") || uri.contains("/secrets/kept?");
+        proxy.add_rule(FaultRule::first(times, fault).method(method).uri(is_secret));
         let run = run(through(&bucket), &[]).await;
         match secrets(&cluster).get_opt("kept").await.unwrap() {
             Some(now) if run.code == 0 => assert_eq!(value(&now, "secretkey"), b"b", "{place}"),
             Some(now) => {
-                assert!(run.stderr.contains("is restored"), "{place}: {}", run.stderr);
+                assert_eq!(run.stderr.contains("is restored"), method == "PATCH", "{place}: {}", run.stderr);
                 assert_eq!(
                     (now.data, now.type_, now.immutable),
                     (before.data, before.type_, before.immutable),

@@ -92,6 +92,8 @@ pub const WRITES: &[&str] = &[
     "suspend instance",
     "resume instance --wait=false",
     "create secret basic-auth git --username u --password-env PASSWORD",
+    // The Secret has another type now.
+    "create secret bucket git --accesskey a --secretkey-env PASSWORD --replace",
     "apply instance -f $F --wait=false",
     "resume overdue --wait=false",
     MIGRATE_OWNER,
@@ -113,7 +115,6 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
     ("create secret registry", "one Secret is written, as by basic-auth"),
     ("create secret ssh", "one Secret is written, as by basic-auth"),
     ("create secret githubapp", "one Secret is written, as by basic-auth"),
-    ("create secret bucket", "one Secret is written, as by basic-auth"),
     ("create secret proxy", "one Secret is written, as by basic-auth"),
     ("create secret tls", "one Secret is written, as by basic-auth"),
     ("create secret sops", "one Secret is written, as by basic-auth"),

@@ -108,14 +108,11 @@ fn refusal(object: &str, reason: &ReplaceReason) -> CliError {
 }
 
 fn replace_error(object: &str, error: ReplaceError) -> CliError {
-    let meanwhile =
-        |what: &str| CliError::failed(format!("cannot replace {object}")).cause(what).hint("run the command again");
     match error {
         ReplaceError::Deletion(error) => cli_error(&error),
-        ReplaceError::ChangedMeanwhile => meanwhile("it was deleted or changed in the meantime"),
-        ReplaceError::CreatedMeanwhile => {
-            meanwhile("the old Secret was deleted, and another one was created by someone else in the meantime")
-        }
+        ReplaceError::CreatedMeanwhile => CliError::failed(format!("cannot replace {object}"))
+            .cause("the old Secret was deleted, and another one was created by someone else in the meantime")
+            .hint("run the command again"),
         ReplaceError::StillTerminating(limit) => {
             CliError::new(Exit::Unhealthy, format!("{object} is not gone after {limit:?}, and no new one was created"))
                 .hint("a finalizer delays the deletion: see metadata.finalizers")
