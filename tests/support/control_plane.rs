@@ -45,16 +45,34 @@ pub struct Options {
     pub kubelet: bool,
     /// The name of cluster, user and context in kubeconfigs.
     pub context: String,
+    /// Whether each server may use all processors.
+    pub all_processors: bool,
 }
 
 impl Default for Options {
-    /// Everything, with the context `test`.
+    /// Everything, with the context `test`. As many tests run at once, a server gains little from a second processor, and
+    /// Go's scheduling for two would take a tenth of its time.
     fn default() -> Options {
-        Options { controllers: true, kubelet: true, context: "test".to_owned() }
+        Options { controllers: true, kubelet: true, context: "test".to_owned(), all_processors: false }
     }
 }
 
 impl Options {
+    /// Everything, on all processors: for measurements, and for people.
+    pub fn on_all_processors() -> Options {
+        Options { all_processors: true, ..Options::default() }
+    }
+
+    /// Returns the environment variables of the servers.
+    fn environment(&self) -> BTreeMap<String, String> {
+        // Their heaps are small, but garbage collection took a fifth of the tests' time.
+        let mut variables = BTreeMap::from([("GOGC".to_owned(), "400".to_owned())]);
+        if !self.all_processors {
+            variables.insert("GOMAXPROCS".to_owned(), "1".to_owned());
+        }
+        variables
+    }
+
     /// etcd and the API server only: objects are stored, and no controller acts on them.
     pub fn api_server_only() -> Options {
         Options { controllers: false, kubelet: false, ..Options::default() }
@@ -93,6 +111,7 @@ struct AtStart {
 struct Servers {
     running: Mutex<BTreeMap<Component, ServerProcess>>,
     arguments: BTreeMap<Component, Vec<String>>,
+    environment: BTreeMap<String, String>,
     folder: PathBuf,
 }
 
@@ -160,6 +179,7 @@ impl ControlPlane {
                 (Component::ControllerManager, controller_manager_arguments(&ports, controller_manager.path())),
                 (Component::Scheduler, scheduler_arguments(&ports, scheduler.path())),
             ]),
+            environment: options.environment(),
             folder: folder.path().to_path_buf(),
         };
         progress("etcd");
@@ -462,12 +482,8 @@ impl Servers {
         let program = programs::find(component)?;
         let mut arguments: Vec<String> = program.first_argument.into_iter().map(str::to_owned).collect();
         arguments.extend(self.arguments.get(&component).into_iter().flatten().cloned());
-        // Their heaps are small, but garbage collection took a fifth of the tests' time. Several tests run at once, so
-        // a server gains little from a second core, and its scheduler wasted a tenth of both.
-        let environment =
-            [("GOGC", "400"), ("GOMAXPROCS", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let environment = BTreeMap::from(environment);
-        let server = ServerProcess::start(component.as_str(), &program.file, &arguments, &environment, &self.folder)?;
+        let server =
+            ServerProcess::start(component.as_str(), &program.file, &arguments, &self.environment, &self.folder)?;
         self.running().insert(component, server);
         Ok(())
     }

@@ -37,7 +37,7 @@ async fn run() -> Fallible<()> {
     tokio::pin!(stopped);
 
     let start = Instant::now();
-    let options = Options { context: "local-cluster".to_owned(), ..Options::default() };
+    let options = Options { context: "local-cluster".to_owned(), ..Options::on_all_processors() };
     let control_plane = tokio::select! {
         started = ControlPlane::start_with(options, |part| eprintln!("starting {part}")) => started?,
         () = &mut stopped => return Ok(()),

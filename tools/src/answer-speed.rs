@@ -91,7 +91,7 @@ struct Site {
 async fn measure(runs: usize) -> Fallible<()> {
     let binary = program::shipped()?;
     let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
-    let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
+    let plane = ControlPlane::start_with(Options::on_all_processors(), |part| eprintln!("starting {part}")).await?;
     // Copied as an installation does: the page cache holds a linker's output in small pieces, which starts more slowly.
     let installed = plane.folder().join("flux-operator");
     std::fs::copy(binary, &installed)?;

@@ -135,7 +135,7 @@ fn text(times: &mut [Duration]) -> String {
 
 impl Bench {
     async fn start(binary: &Path) -> Fallible<Bench> {
-        let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
+        let plane = ControlPlane::start_with(Options::on_all_processors(), |part| eprintln!("starting {part}")).await?;
         let harness = plane.admin("harness")?;
         let cluster = connected(harness.path()).await?;
         reconcile::prepare(&cluster, NAMESPACE, &IgnoredProgress).await?;

@@ -31,7 +31,7 @@ use flux_operator::reconcile::{self, progress::IgnoredProgress};
 use serde_json::{Value, json};
 use site::{NAMESPACE, Site, USER, connected, id, instance, instance_id, play_deployment};
 use test_support::proxy::Seen;
-use test_support::{Fallible, Fault, FaultRule};
+use test_support::{Fallible, Fault, FaultRule, Options};
 
 const ADDED: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 7;
@@ -62,7 +62,7 @@ fn spec(wait: bool) -> Value {
 }
 
 async fn measure() -> Fallible<()> {
-    let site = Site::start().await?;
+    let site = Site::start_with(Options { all_processors: true, ..Options::api_server_only() }).await?;
     println!("{:<58} {:>9} {:>9} {:>8} {:>8}", "", "ours", "kubectl", "ratio", "goal");
     let far = distant(&site).await?;
     for (what, ours, theirs, goal) in [

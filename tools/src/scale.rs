@@ -237,7 +237,7 @@ fn verdict(case: &Case, figures: &Figures) -> String {
 async fn start(runs: usize) -> Fallible<Bench> {
     let binary = program::shipped()?;
     let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
-    let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
+    let plane = ControlPlane::start_with(Options::on_all_processors(), |part| eprintln!("starting {part}")).await?;
     let admin = plane.admin(USER)?.with_namespace("flux-system")?;
     let kubeconfig = admin.path().to_path_buf();
     Ok(Bench { plane, kubeconfig, binary, kubectl, runs })

@@ -69,7 +69,11 @@ pub async fn connected(path: &std::path::Path, request_timeout: Duration) -> Clu
 
 impl Site {
     pub async fn start() -> Fallible<Site> {
-        let plane = ControlPlane::start_with(support::Options::api_server_only(), |_| ()).await?;
+        Site::start_with(support::Options::api_server_only()).await
+    }
+
+    pub async fn start_with(options: support::Options) -> Fallible<Site> {
+        let plane = ControlPlane::start_with(options, |_| ()).await?;
         let harness = plane.admin("harness")?;
         let direct = connected(harness.path(), SOON).await;
         let proxy = FaultProxy::start(&plane.admin(USER)?, plane.folder()).await?;
