@@ -23,8 +23,8 @@ profile=${FUZZ_PROFILE:-release}
 cargo build --locked --profile "$profile" --target "$host" --bins
 programs=${CARGO_TARGET_DIR:-target}/$host/${profile/#dev/debug}
 
-for target in "${targets[@]}"; do
-    seeds=(../examples)
+fuzz() { # TARGET
+    local target=$1 seeds=(../examples) folder
     case $target in
         notation) seeds=(../crates/core/src/distribution/notation) ;;
         oci_manifest) seeds+=(../crates/oci/src/samples) ;;
@@ -39,4 +39,9 @@ for target in "${targets[@]}"; do
     printf -- '-- %s for %s s\n' "$target" "$seconds"
     "$programs/$target" -max_total_time="$seconds" -timeout=10 -artifact_prefix="artifacts/$target/" \
         -verbosity=0 "corpus/$target" "${seeds[@]}"
-done
+}
+export -f fuzz
+export seconds programs
+# A target uses one core. The inner shell reads its argument.
+# shellcheck disable=SC2016
+printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -euc 'fuzz "$1"' fuzz
