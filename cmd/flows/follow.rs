@@ -144,7 +144,7 @@ pub async fn request_and_follow(
             session.shell.warn(&format!("{object} is suspended: the request is handled when it is resumed"));
         }
     }
-    all_or_error(session, failed, targets.len(), act.goal())
+    all_or_error(session, failed, targets.len(), act.words().goal)
 }
 
 /// Whether the request was stored on a suspended object, where nothing handles it.

@@ -35,31 +35,29 @@ impl RequestKind<'_> {
         }
     }
 
-    fn verb(self) -> &'static str {
+    pub fn words(self) -> RequestWords {
+        let words = |verb, goal, done| RequestWords { verb, goal, done };
         match self {
-            RequestKind::Reconcile { .. } => "request the reconciliation of",
-            RequestKind::Suspend(_) => "suspend",
-            RequestKind::Resume => "resume",
+            RequestKind::Reconcile { force: false, .. } => {
+                words("request the reconciliation of", "reconciled", "► reconciliation requested for")
+            }
+            RequestKind::Reconcile { force: true, .. } => {
+                words("request the reconciliation of", "reconciled", "► forced reconciliation requested for")
+            }
+            RequestKind::Suspend(_) => words("suspend", "suspended", "✔ reconciliation suspended for"),
+            RequestKind::Resume => words("resume", "resumed", "✔ reconciliation resumed for"),
         }
     }
+}
 
+/// The words of a request in messages.
+pub struct RequestWords {
+    /// The action, before the object.
+    verb: &'static str,
     /// The expected state of the objects.
-    pub fn goal(self) -> &'static str {
-        match self {
-            RequestKind::Reconcile { .. } => "reconciled",
-            RequestKind::Suspend(_) => "suspended",
-            RequestKind::Resume => "resumed",
-        }
-    }
-
-    fn done(self) -> &'static str {
-        match self {
-            RequestKind::Reconcile { force: false, .. } => "► reconciliation requested for",
-            RequestKind::Reconcile { force: true, .. } => "► forced reconciliation requested for",
-            RequestKind::Suspend(_) => "✔ reconciliation suspended for",
-            RequestKind::Resume => "✔ reconciliation resumed for",
-        }
-    }
+    pub goal: &'static str,
+    /// The accepted request, before the object.
+    done: &'static str,
 }
 
 /// Limit for concurrent patches.
@@ -87,7 +85,11 @@ pub async fn send(
         let mut documents = vec![];
         for target in targets {
             documents.push(preview(target, act.patch(target.kind.suspension, &token)));
-            session.shell.status(&format!("(dry run) would {} {}", act.verb(), session.place(&target.reference())));
+            session.shell.status(&format!(
+                "(dry run) would {} {}",
+                act.words().verb,
+                session.place(&target.reference())
+            ));
         }
         let text = yaml::document_stream(&documents)
             .map_err(|e| CliError::failed("cannot print the request").caused_by(&e))?;
@@ -97,14 +99,14 @@ pub async fn send(
     let server_dry_run = dry_run == Some(DryRun::Server);
     let requests = targets.iter().map(async |target| {
         let patch = act.patch(target.kind.suspension, &token);
-        let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
+        let object = session.patch(target, act.words().verb, &patch, server_dry_run).await?;
         let prefix = if server_dry_run { "(server dry run) " } else { "" };
         match session.shell.has_structured_errors() {
             // JSON events have the same form as the progress of a run.
             true if session.shell.global().quiet => {}
             true => session.shell.event("requestStored", &json!({"object": target.id().to_string()})),
             false => {
-                session.shell.status(&format!("{prefix}{} {}", act.done(), session.place(&target.reference())));
+                session.shell.status(&format!("{prefix}{} {}", act.words().done, session.place(&target.reference())));
             }
         }
         Ok(SentRequest { target: target.clone(), token: token.clone(), object })
