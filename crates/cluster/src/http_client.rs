@@ -6,20 +6,21 @@
 
 use std::future::Future;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::future::{Either, select};
 use http::{HeaderValue, Request, Response, Uri};
 use hyper::body::Incoming;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, Client, ConfigExt};
 use kube::config::Config;
@@ -36,7 +37,11 @@ use tower_http::decompression::DecompressionLayer;
 /// Certificates, credentials or the proxy cannot be used.
 pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client> {
     let route = proxy_route(config, &tls)?;
-    let http = SingleConnectionClient { connector: https(config, tls, route)?, client: Arc::default() };
+    let http = SingleConnectionClient {
+        connector: https(config, tls, route)?,
+        client: Arc::default(),
+        first_request: Arc::default(),
+    };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(DecompressionLayer::new().gzip(!config.disable_compression))
@@ -122,12 +127,13 @@ const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client that opens its first connection before it chooses the protocol. With HTTP/2, all requests share this
-/// connection, and concurrent first requests wait for one handshake instead of making one each. Rarely there are two:
-/// hyper-util's pool connects again for a request that asks while the first connection becomes ready.
+/// connection, and concurrent first requests wait for one handshake instead of making one each.
 #[derive(Clone)]
 struct SingleConnectionClient {
     connector: HttpsConnector<ProxyRoute>,
     client: Arc<OnceCell<HttpClient>>,
+    /// Set when a request has its connection, which later requests find in the pool.
+    first_request: Arc<OnceCell<()>>,
 }
 
 type HttpClient = legacy::Client<FirstConnectionReuse, Body>;
@@ -154,7 +160,7 @@ impl SingleConnectionClient {
         (client, is_usable)
     }
 
-    async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, legacy::Error> {
+    async fn send(&self, mut request: Request<Body>) -> Result<Response<Incoming>, legacy::Error> {
         let server = request.uri().clone();
         let client = self.client.get_or_try_init(|| async {
             match self.connect(server).await {
@@ -165,7 +171,26 @@ impl SingleConnectionClient {
         // A server that is unreachable now may support another protocol later, so the failure is reported by a separate
         // client.
         let client = client.await.cloned().unwrap_or_else(|failed| failed);
-        client.request(request).await
+        if self.first_request.initialized() {
+            return client.request(request).await;
+        }
+        let mut connection = capture_connection(&mut request);
+        let mut answer = pin!(client.request(request));
+        // hyper-util's pool connects again for a request that asks while the first connection becomes ready. So the
+        // others wait until one request has its connection.
+        let connected = self.first_request.get_or_try_init(|| async {
+            let has_connection = pin!(async {
+                connection.wait_for_connection_metadata().await;
+            });
+            match select(&mut answer, has_connection).await {
+                Either::Left((answer, _)) => Err(answer),
+                Either::Right(_) => Ok(()),
+            }
+        });
+        match connected.await {
+            Ok(_) => answer.await,
+            Err(answer) => answer,
+        }
     }
 }
 

@@ -413,25 +413,18 @@ async fn a_proxy_of_the_kubeconfig_is_used(cluster: TestCluster) {
     assert!(proxy.tunnels().contains(&"192.0.2.1:6443".to_owned()), "{:?}", proxy.tunnels());
 }
 
-/// Handshakes are what a short command costs most. hyper-util's pool rarely opens a second connection beside the first, so
-/// one of three runs has to do with one.
+/// Handshakes are what a short command costs most.
 async fn requests_of_a_command_share_one_connection(cluster: TestCluster) {
+    let proxy = ConnectProxy::start().await.unwrap();
     let folder = Folder::new();
-    for attempt in 1..=3 {
-        let proxy = ConnectProxy::start().await.unwrap();
-        let mut value = cluster.kubeconfig().value();
-        value["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
-        let config = folder.write("proxied", &value);
-        let mark = cluster.mark().await;
-        run(at(&cluster, &config), &["check"]).await.stdout_has("kubernetes");
-        let requests = cluster.requests_since(mark).await.0.len();
-        assert!(requests >= 5, "{requests}");
-        match proxy.tunnels().len() {
-            1 => return,
-            2 if attempt < 3 => {}
-            connections => panic!("{connections} connections for {requests} requests"),
-        }
-    }
+    let mut value = cluster.kubeconfig().value();
+    value["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
+    let config = folder.write("proxied", &value);
+    let mark = cluster.mark().await;
+    run(at(&cluster, &config), &["check"]).await.stdout_has("kubernetes");
+    let requests = cluster.requests_since(mark).await.0.len();
+    assert!(requests >= 5, "{requests}");
+    assert_eq!(proxy.tunnels().len(), 1, "{requests} requests");
 }
 
 async fn a_certificate_for_another_name_is_explained_and_can_be_named(cluster: TestCluster) {
