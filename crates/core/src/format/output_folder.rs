@@ -37,9 +37,23 @@ pub fn write_below(dir: &Path, relative: &Path, bytes: &[u8], is_executable: boo
         }
     }
     // A rename replaces a link instead of following it.
-    let mut whole = WholeFile::of_usual_mode(&folder.join(name), is_executable)?;
+    let mut whole = WholeFile::of_usual_mode(&folder.join(name))?;
     whole.file().write_all(bytes)?;
+    if is_executable {
+        make_executable(whole.file())?;
+    }
     whole.replace()
+}
+
+#[cfg(unix)]
+fn make_executable(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &fs::File) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(all(test, unix))]
@@ -82,8 +96,7 @@ mod tests {
         write_below(folder.path(), Path::new(&name), b"x", false).unwrap();
         write_below(folder.path(), Path::new("run"), b"x", true).unwrap();
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
-        // The umask decides about the other bits.
-        assert_eq!(mode("run") & 0o700, 0o700);
+        assert_eq!(mode("run"), 0o755);
         assert_eq!(mode(&name) & 0o111, 0);
     }
 }

@@ -22,12 +22,12 @@ impl WholeFile {
         WholeFile::with_mode(path, 0o600)
     }
 
-    /// Like [`WholeFile::beside`], with the permissions of any new file or program: those that the umask leaves.
+    /// Like [`WholeFile::beside`], with the usual permissions of a new file: those that the umask leaves.
     ///
     /// # Errors
     /// As [`WholeFile::beside`].
-    pub fn of_usual_mode(path: &Path, is_executable: bool) -> io::Result<Self> {
-        WholeFile::with_mode(path, if is_executable { 0o777 } else { 0o666 })
+    pub fn of_usual_mode(path: &Path) -> io::Result<Self> {
+        WholeFile::with_mode(path, 0o666)
     }
 
     fn with_mode(path: &Path, mode: u32) -> io::Result<Self> {
