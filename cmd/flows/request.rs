@@ -35,6 +35,7 @@ impl RequestKind<'_> {
         }
     }
 
+    /// Returns the row of this request.
     pub fn words(self) -> RequestWords {
         let words = |verb, goal, done| RequestWords { verb, goal, done };
         match self {
@@ -81,15 +82,12 @@ pub async fn send(
     dry_run: Option<DryRun>,
 ) -> Result<(Vec<SentRequest>, Vec<CliError>), CliError> {
     let token = token(jiff::Timestamp::now());
+    let RequestWords { verb, done, .. } = act.words();
     if dry_run == Some(DryRun::Client) {
         let mut documents = vec![];
         for target in targets {
             documents.push(preview(target, act.patch(target.kind.suspension, &token)));
-            session.shell.status(&format!(
-                "(dry run) would {} {}",
-                act.words().verb,
-                session.place(&target.reference())
-            ));
+            session.shell.status(&format!("(dry run) would {verb} {}", session.place(&target.reference())));
         }
         let text = yaml::document_stream(&documents)
             .map_err(|e| CliError::failed("cannot print the request").caused_by(&e))?;
@@ -99,14 +97,14 @@ pub async fn send(
     let server_dry_run = dry_run == Some(DryRun::Server);
     let requests = targets.iter().map(async |target| {
         let patch = act.patch(target.kind.suspension, &token);
-        let object = session.patch(target, act.words().verb, &patch, server_dry_run).await?;
+        let object = session.patch(target, verb, &patch, server_dry_run).await?;
         let prefix = if server_dry_run { "(server dry run) " } else { "" };
         match session.shell.has_structured_errors() {
             // JSON events have the same form as the progress of a run.
             true if session.shell.global().quiet => {}
             true => session.shell.event("requestStored", &json!({"object": target.id().to_string()})),
             false => {
-                session.shell.status(&format!("{prefix}{} {}", act.words().done, session.place(&target.reference())));
+                session.shell.status(&format!("{prefix}{done} {}", session.place(&target.reference())));
             }
         }
         Ok(SentRequest { target: target.clone(), token: token.clone(), object })
