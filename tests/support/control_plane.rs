@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::audit::AuditLog;
 use super::certificates::{Authority, TokenKey, Validity};
@@ -100,10 +100,15 @@ pub struct ControlPlane {
 
 /// A control plane as it was when everything had started.
 struct AtStart {
-    stored: Contents,
+    state: SavedState,
     /// Names in its folder.
     files: BTreeSet<OsString>,
-    /// The answer of the API server for `/apis`.
+}
+
+/// All stored objects at one moment: [`ControlPlane::save`] reads them, [`ControlPlane::put_back`] stores them again.
+pub struct SavedState {
+    stored: Contents,
+    /// The answer of [`ControlPlane::groups`].
     groups: String,
 }
 
@@ -235,8 +240,7 @@ impl ControlPlane {
     /// As [`ControlPlane::start`].
     pub async fn start_to_be_emptied(options: Options) -> Fallible<ControlPlane> {
         let mut plane = ControlPlane::start_with(options, |_| ()).await?;
-        let stored = plane.etcd().settled_contents().await?;
-        plane.at_start = Some(AtStart { stored, files: plane.files()?, groups: plane.groups().await? });
+        plane.at_start = Some(AtStart { state: plane.save().await?, files: plane.files()? });
         Ok(plane)
     }
 
@@ -254,24 +258,40 @@ impl ControlPlane {
         if let Some(kubelet) = &self.kubelet {
             kubelet.forget_all_rules();
         }
-        let etcd = self.etcd();
-        let present = self.files()?;
-        let at_start = self.at_start.as_mut().ok_or("this control plane was not started to be emptied")?;
-        for name in present.difference(&at_start.files) {
+        // Kept only after success: a control plane that could not be emptied cannot be lent again.
+        let mut at_start = self.at_start.take().ok_or("this control plane was not started to be emptied")?;
+        for name in self.files()?.difference(&at_start.files) {
             let path = self.folder.path().join(name);
             if path.is_dir() { fs::remove_dir_all(&path)? } else { fs::remove_file(&path)? }
         }
-        etcd.restore(&mut at_start.stored).await?;
-        let groups = at_start.groups.clone();
-        eventually("the API server to forget the kinds that are gone", Duration::from_secs(20), || async {
-            self.groups().await.ok().filter(|now| *now == groups)
-        })
-        .await?;
+        self.put_back(&mut at_start.state).await?;
+        self.at_start = Some(at_start);
         if self.options.controllers {
             self.servers.start(Component::ControllerManager)?;
             self.servers.answers(Component::ControllerManager, self.ports.controller_manager).await?;
         }
         Ok(())
+    }
+
+    /// Saves all stored objects, as soon as they stop changing.
+    ///
+    /// # Errors
+    /// Objects keep changing, or a server does not answer.
+    pub async fn save(&self) -> Fallible<SavedState> {
+        Ok(SavedState { stored: self.etcd().settled_contents().await?, groups: self.groups().await? })
+    }
+
+    /// Makes the stored objects what they were when `state` was saved, and waits until the API server serves the same
+    /// resources. Only `state` of this control plane fits. Changes `state`, because each write has a new revision.
+    ///
+    /// # Errors
+    /// Something still writes objects, or a server does not answer.
+    pub async fn put_back(&self, state: &mut SavedState) -> Fallible<()> {
+        self.etcd().restore(&mut state.stored).await?;
+        eventually("the API server to serve what it served before", Duration::from_secs(20), || async {
+            self.groups().await.ok().filter(|now| *now == state.groups).map(drop)
+        })
+        .await
     }
 
     /// Stops the servers until [`ControlPlane::empty`]: idle ones would take a fiftieth of a core together.
@@ -296,9 +316,23 @@ impl ControlPlane {
         fs::read_dir(self.folder.path())?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
-    /// The API groups that are served, as the API server lists them.
+    /// The resources of all API groups that are served, one a line, sorted.
     pub async fn groups(&self) -> Fallible<String> {
-        Ok(self.client.request_text(http::Request::get("/apis").body(Vec::new())?).await?)
+        // The usual answer for `/apis` lists no resources: a definition that is not served yet would be missed.
+        let request = http::Request::get("/apis")
+            .header(http::header::ACCEPT, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+        let list: Value = self.client.request(request.body(Vec::new())?).await?;
+        let parts = |whole: &Value, name: &str| whole[name].as_array().cloned().unwrap_or_default();
+        let mut lines = vec![];
+        for group in parts(&list, "items") {
+            for version in parts(&group, "versions") {
+                let resources = parts(&version, "resources").into_iter().map(|one| one["resource"].clone());
+                lines
+                    .extend(resources.map(|one| format!("{} {} {one}", group["metadata"]["name"], version["version"])));
+            }
+        }
+        lines.sort();
+        Ok(lines.join("\n"))
     }
 
     /// Address of the API server: `https://127.0.0.1:PORT`.

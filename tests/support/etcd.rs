@@ -68,16 +68,17 @@ impl Etcd {
     /// # Errors
     /// etcd does not answer, or its contents keep changing.
     pub async fn settled_contents(&self) -> Fallible<Contents> {
-        let mut contents = self.contents(false).await?;
+        let mut keys = self.contents(true).await?;
         let mut unchanged = 0;
         for _ in 0..SETTLE_DEADLINE.as_millis() / 100 {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            let now = self.contents(false).await?;
-            unchanged = if now.revisions().eq(contents.revisions()) { unchanged + 1 } else { 0 };
-            contents = now;
+            // The values are megabytes, so only the last of these answers has them.
+            let now = self.contents(unchanged < 4).await?;
+            unchanged = if now.revisions().eq(keys.revisions()) { unchanged + 1 } else { 0 };
             if unchanged == 5 {
-                return Ok(contents);
+                return Ok(now);
             }
+            keys = now;
         }
         Err("what etcd holds keeps changing".into())
     }

@@ -89,7 +89,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use connect_proxy::ConnectProxy;
-pub use control_plane::{ControlPlane, Options, allow};
+pub use control_plane::{ControlPlane, Options, SavedState, allow};
 pub use kubeconfig::Kubeconfig;
 pub use kubelet::{Behaviour, ClaimBehaviour, PodRule};
 pub use lending::LentControlPlane;

@@ -66,7 +66,7 @@ fn changes(seen: &[Seen]) -> usize {
 }
 
 async fn ctrl_c_in_any_stage_says_what_was_done_and_the_next_run_completes_it(_: TestCluster) {
-    let workshop = Workshop::open(binary()).await.expect("undisturbed work succeeds");
+    let mut workshop = Workshop::open(binary()).await.expect("undisturbed work succeeds");
     let mut failures = vec![];
     for (work, method, part, words) in STAGES {
         workshop.lead_up_to(work).await.expect("undisturbed work succeeds");

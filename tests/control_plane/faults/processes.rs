@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::matrix::{differences, edit};
 use super::site::{Site, instance, spec};
-use crate::support::{Fallible, Fault, FaultRule, eventually};
+use crate::support::{Fallible, Fault, FaultRule, SavedState, eventually};
 
 const SOON: Duration = Duration::from_secs(60);
 /// Added to each request, so that a process does not end between being seen and being killed.
@@ -43,6 +43,8 @@ pub struct Workshop {
     pub site: Site,
     binary: PathBuf,
     folder: tempfile::TempDir,
+    /// The state before each work.
+    starts: BTreeMap<Work, SavedState>,
     ends: BTreeMap<Work, BTreeMap<String, Value>>,
     /// Requests of each undisturbed work.
     requests: BTreeMap<Work, usize>,
@@ -55,11 +57,13 @@ impl Workshop {
         let both = instance(&spec(&["source-controller", "kustomize-controller"]));
         std::fs::write(folder.path().join("both.yaml"), both.to_string())?;
         std::fs::write(folder.path().join("one.yaml"), instance(&spec(&["source-controller"])).to_string())?;
-        let (ends, requests) = (BTreeMap::new(), BTreeMap::new());
-        let mut workshop = Workshop { site, binary: binary.to_owned(), folder, ends, requests };
-        workshop.site.wipe().await;
+        let (starts, ends, requests) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut workshop = Workshop { site, binary: binary.to_owned(), folder, starts, ends, requests };
         for work in Work::ALL {
-            workshop.set_out(work).await;
+            if matches!(work, Work::Change | Work::Correct) {
+                edit(&workshop.site).await;
+            }
+            workshop.starts.insert(work, workshop.site.plane.save().await?);
             let before = workshop.site.proxy.requests().len();
             workshop.complete(work).await?;
             workshop.requests.insert(work, workshop.site.proxy.requests().len() - before);
@@ -69,21 +73,9 @@ impl Workshop {
         Ok(workshop)
     }
 
-    async fn set_out(&self, work: Work) {
-        if matches!(work, Work::Change | Work::Correct) {
-            edit(&self.site).await;
-        }
-    }
-
     /// Makes the cluster what it is before the work begins.
-    pub async fn lead_up_to(&self, work: Work) -> Fallible<()> {
-        self.site.wipe().await;
-        for earlier in Work::ALL.into_iter().filter(|earlier| *earlier < work) {
-            self.set_out(earlier).await;
-            self.complete(earlier).await?;
-        }
-        self.set_out(work).await;
-        Ok(())
+    pub async fn lead_up_to(&mut self, work: Work) -> Fallible<()> {
+        self.site.put_back(self.starts.get_mut(&work).ok_or("this work was never done")?).await
     }
 
     pub fn start(&self, work: Work, more: &str) -> Fallible<Child> {
@@ -172,7 +164,7 @@ pub async fn killed(
     for worker in 0..workers {
         let binary = binary.to_owned();
         tasks.spawn(async move {
-            let workshop = Workshop::open(&binary).await?;
+            let mut workshop = Workshop::open(&binary).await?;
             let mut failures = vec![];
             for moment in (0..moments).filter(|moment| moment % workers == worker) {
                 let Some(work) = Work::ALL.into_iter().nth(moment % Work::ALL.len()) else { continue };

@@ -54,9 +54,10 @@ async fn two_applies_at_the_same_time_end_with_the_complete_result_of_one(_: Tes
     let site = Site::start().await.expect("a cluster");
     let through = site.through_proxy(REQUEST_TIMEOUT).await;
     apply(&site, &site.direct, &BEFORE).await.expect("undisturbed");
+    let mut before = site.plane.save().await.expect("a state");
     apply(&site, &site.direct, &SECOND).await.expect("undisturbed");
     let second_alone = end(&site).await;
-    apply(&site, &site.direct, &BEFORE).await.expect("undisturbed");
+    site.put_back(&mut before).await.expect("the state before");
     let mark = site.proxy.requests().len();
     apply(&site, &through, &FIRST).await.expect("undisturbed");
     let first_alone = end(&site).await;
@@ -65,9 +66,8 @@ async fn two_applies_at_the_same_time_end_with_the_complete_result_of_one(_: Tes
     let mut failures = vec![];
     let mut lasted = BTreeMap::<&str, usize>::new();
     for nth in 1..=count {
-        apply(&site, &site.direct, &BEFORE).await.expect("undisturbed");
+        site.put_back(&mut before).await.expect("the state before");
         let (release, allowed) = watch::channel(false);
-        site.proxy.clear_rules();
         let mark = site.proxy.requests().len();
         site.proxy.add_rule(FaultRule::nth(nth, Fault::WaitFor(allowed)));
         let (first, second) = tokio::join!(apply(&site, &through, &FIRST), async {

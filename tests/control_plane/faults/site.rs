@@ -6,18 +6,16 @@ use std::time::Duration;
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::INSTANCE_NAME;
 use flux_operator::cluster::watch::{FollowedChange, Follower};
-use flux_operator::cluster::{
-    Cluster, ConnectOptions, KubeconfigSource, ListOptions, Propagation, WriteOptions, connect,
-};
+use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, ListOptions, WriteOptions, connect};
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, Consent, RunOptions, UninstallOptions};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::AbortHandle;
 
-use crate::support::{self, ControlPlane, Fallible, FaultProxy, eventually};
+use crate::support::{self, ControlPlane, Fallible, FaultProxy, SavedState, eventually};
 
 pub const NAMESPACE: &str = "flux-system";
 /// The user of the disturbed requests in the audit log.
@@ -51,6 +49,8 @@ pub struct Site {
     pub distribution: Distribution,
     /// While true, Deployments do not become ready.
     pub hold: watch::Sender<bool>,
+    /// The state before anything was installed.
+    empty: Mutex<SavedState>,
     controllers: AbortHandle,
     runs: std::sync::atomic::AtomicUsize,
 }
@@ -74,13 +74,14 @@ impl Site {
 
     pub async fn start_with(options: support::Options) -> Fallible<Site> {
         let plane = ControlPlane::start_with(options, |_| ()).await?;
+        let empty = Mutex::new(plane.save().await?);
         let harness = plane.admin("harness")?;
         let direct = connected(harness.path(), SOON).await;
         let proxy = FaultProxy::start(&plane.admin(USER)?, plane.folder()).await?;
         let (hold, held) = watch::channel(false);
         let controllers = tokio::spawn(play_deployments(direct.clone(), held)).abort_handle();
         let distribution = Distribution::embedded();
-        Ok(Site { plane, proxy, direct, distribution, hold, controllers, runs: Default::default() })
+        Ok(Site { plane, proxy, direct, distribution, hold, empty, controllers, runs: Default::default() })
     }
 
     /// Returns a client of its own, through the proxy.
@@ -185,63 +186,16 @@ impl Site {
         list.map(|list| list.items).unwrap_or_default()
     }
 
-    /// Makes the cluster as empty as it was. No controller of namespaces runs here, so its part is played.
+    /// Makes the cluster as empty as it was at the start.
     pub async fn wipe(&self) {
+        self.put_back(&mut *self.empty.lock().await).await.expect("the empty state can be put back");
+    }
+
+    /// Ends everything under way through the proxy, and puts back a state of this site.
+    pub async fn put_back(&self, state: &mut SavedState) -> Fallible<()> {
         self.proxy.clear_rules();
         self.proxy.cut_connections();
-        if self.direct.read(&instance_id()).await.expect("readable").is_some() {
-            let none = json!({"metadata": {"finalizers": null}});
-            let instance = self
-                .direct
-                .merge_patch(&instance_id(), None, &none, "harness")
-                .await
-                .expect("the finalizer can be cleared");
-            self.delete(instance).await;
-        }
-        let mut kinds = vec![("v1", "Event", NAMESPACE), ("coordination.k8s.io/v1", "Lease", NAMESPACE)];
-        kinds.extend(KINDS.into_iter().filter(|(_, kind, _)| *kind != "Namespace"));
-        for (api_version, kind, namespace) in kinds {
-            for object in self.list(api_version, kind, namespace).await {
-                if object["metadata"]["labels"].get("kubernetes.io/bootstrapping").is_none() {
-                    self.delete(object).await;
-                }
-            }
-        }
-        let place = id("v1", "Namespace", "", NAMESPACE);
-        if let Some(object) = self.direct.read(&place).await.expect("readable") {
-            self.delete(object).await;
-            if let Some(mut left) = self.direct.read(&place).await.expect("readable") {
-                left["spec"]["finalizers"] = json!([]);
-                let request = http::Request::put(format!("/api/v1/namespaces/{NAMESPACE}/finalize"))
-                    .header(http::header::CONTENT_TYPE, "application/json")
-                    .body(left.to_string().into_bytes())
-                    .expect("a request");
-                let _: Value = self.plane.client().request(request).await.expect("the namespace can be finalized");
-            }
-        }
-        for (api_version, kind) in [("v1", "Namespace"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")] {
-            let left = || async {
-                let mut left = self.list(api_version, kind, "").await;
-                left.retain(|object| kind != "Namespace" || object["metadata"]["name"] == NAMESPACE);
-                left
-            };
-            let gone = eventually(&format!("every {kind} to go"), 2 * SOON, || async {
-                let left = left().await;
-                self.retry_deletions().await;
-                left.is_empty().then_some(())
-            })
-            .await;
-            if let Err(error) = gone {
-                panic!(
-                    "{error}; left: {:#?}",
-                    left()
-                        .await
-                        .iter()
-                        .map(|object| (&object["metadata"]["name"], &object["status"]["conditions"]))
-                        .collect::<Vec<_>>()
-                );
-            }
-        }
+        self.plane.put_back(state).await
     }
 
     /// The API server gives up on the objects of a kind it only just began to serve; any change to the definition makes it
@@ -253,14 +207,6 @@ impl Site {
             let nudge = json!({"metadata": {"annotations": {"nudged": jiff::Timestamp::now().to_string()}}});
             let _ = self.direct.merge_patch(&ObjectId::of(&object), None, &nudge, "harness").await;
         }
-    }
-
-    /// Deletes an object; the caller's wait handles one that changed or was deleted in between.
-    async fn delete(&self, mut object: Value) {
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("resourceVersion");
-        }
-        self.direct.delete_exactly(&object, Propagation::Background).await.expect("the harness may delete");
     }
 }
 
