@@ -481,6 +481,7 @@ impl<'a> Watch<'a> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use test_support::slow_tests::TimedTest;
 
     use super::*;
     use crate::api::well_known::RECONCILE_ON_DRIFT_ANNOTATION;
@@ -504,6 +505,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     #[ignore = "slow: it simulates two weeks"]
     async fn state_and_metrics_stay_bounded_during_two_weeks_of_foreign_changes() {
+        let _timed = TimedTest::of("flux_operator");
         // This cluster only accepts events.
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             http::Response::builder().status(201).body(kube::client::Body::from(b"{}".to_vec()))

@@ -309,6 +309,7 @@ mod tests {
     use hyper::body::{Bytes, Frame};
     use kube::client::Body;
     use serde_json::json;
+    use test_support::slow_tests::TimedTest;
 
     use super::*;
     use crate::cluster::Endpoint;
@@ -391,6 +392,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     #[ignore = "slow: it simulates two weeks"]
     async fn two_weeks_of_runs_keep_the_interval_check_everything_every_tenth_time_and_do_not_grow() {
+        let _timed = TimedTest::of("flux_operator");
         const DAY: Duration = Duration::from_secs(24 * 3600);
         const INTERVAL: Duration = Duration::from_secs(600);
         let shared = Arc::new(shared());

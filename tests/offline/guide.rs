@@ -6,6 +6,7 @@ use std::process::Command;
 
 use regex::Regex;
 use test_support::guide::{self, BlockKind, Surroundings};
+use test_support::slow_tests::TimedTest;
 
 use crate::cli::support;
 use crate::needs;
@@ -61,6 +62,7 @@ fn every_offline_command_of_the_guide_gives_the_same_output_in_zsh() {
 #[test]
 #[ignore = "slow: it makes the site of the guide"]
 fn the_site_of_the_guide_has_every_page_and_a_search() {
+    let _timed = TimedTest::of("offline");
     if !needs::has_programs(&["mdbook"], "`cargo install --locked mdbook --no-default-features --features search`") {
         return;
     }
@@ -115,6 +117,7 @@ fn every_block_with_a_command_of_this_program_is_run_or_says_why_not() {
 #[test]
 #[ignore = "slow: it asks for the help of each command"]
 fn every_flag_and_verb_in_a_block_that_does_not_run_exists() {
+    let _timed = TimedTest::of("offline");
     let pages = guide::pages(root());
     let blocks = pages.iter().flat_map(|page| page.blocks().into_iter().map(move |block| (page, block)));
     for (page, block) in blocks.filter(|(_, block)| matches!(block.kind, BlockKind::NotRun(_) | BlockKind::Cluster)) {

@@ -24,6 +24,9 @@ mod outside_suites;
 mod parsers;
 #[cfg(unix)]
 mod prose;
+// It reads the sources as well.
+#[cfg(unix)]
+mod slow_tests;
 // It runs Wine.
 #[cfg(unix)]
 mod windows;

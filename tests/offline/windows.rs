@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use test_support::run::Run;
+use test_support::slow_tests::TimedTest;
 use test_support::windows::WindowsProgram;
 
 use crate::needs;
@@ -11,6 +12,7 @@ use crate::needs;
 #[test]
 #[ignore = "slow: it builds the program for Windows"]
 fn the_program_for_windows_works_as_on_linux() {
+    let _timed = TimedTest::of("offline");
     let Some(wine) = needs::wine() else { return };
     let windows = WindowsProgram::build(wine, Path::new(env!("CARGO_MANIFEST_DIR")));
     windows.run(&["--version"]).exits(0).stdout_has("flux-operator");

@@ -17,6 +17,7 @@ mod mirrors;
 mod protocol;
 mod sources;
 
+use std::cmp::Reverse;
 use std::future::Future;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -31,8 +32,7 @@ use libtest_mimic::{Arguments, Completion, Trial};
 use serde_json::json;
 use test_support as support;
 use test_support::registry;
-use test_support::runner::note_duration;
-use test_support::slow_tests::SlowTests;
+use test_support::slow_tests::{SlowTests, note_duration};
 
 /// A test: its name, and its function.
 type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()> + Send>>);
@@ -50,15 +50,16 @@ pub(crate) use tests;
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let reason = if arguments.list { None } else { registry::unavailable_because() };
-    let tests: Vec<Test> =
+    let mut tests: Vec<Test> =
         [protocol::tests(), artifacts::tests(), commands::tests(), sources::tests(), mirrors::tests(), faults::tests()]
             .concat()
             .into_iter()
             .map(|(name, test)| (name.split_once("::").map_or(name, |(_, rest)| rest), test))
             .collect();
     let names: Vec<&str> = tests.iter().map(|(name, _)| *name).collect();
-    SlowTests::check("registry", &names);
     let slow = SlowTests::of("registry");
+    slow.check(&names);
+    tests.sort_by_key(|(name, _)| Reverse(slow.seconds(name)));
     let trials = tests.into_iter().map(|(name, test)| {
         let reason = reason.clone();
         let trial = Trial::ignorable_test(name, move || match reason {
@@ -75,7 +76,7 @@ fn main() -> ExitCode {
                 Ok(Completion::Completed)
             }
         });
-        trial.with_ignored_flag(slow.contains(name))
+        trial.with_ignored_flag(slow.is_ignored(name))
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }

@@ -2,10 +2,9 @@
 //! answer where no cluster can be started.
 
 use std::any::Any;
+use std::cmp::Reverse;
 use std::env;
-use std::fs::OpenOptions;
 use std::future::Future;
-use std::io::Write;
 use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -32,7 +31,7 @@ use super::lending::{LentControlPlane, SpareControlPlanes};
 use super::objects;
 use super::programs;
 use super::proxy::FaultProxy;
-use super::slow_tests::SlowTests;
+use super::slow_tests::{SlowTests, note_duration};
 
 /// A test that takes longer has hung: the longest take five minutes on a busy machine.
 const TEST_DEADLINE: Duration = Duration::from_secs(600);
@@ -270,12 +269,14 @@ pub fn run_flux_tests(tests: Vec<ClusterTest>, controllers: &'static [Controller
 
 fn check_slow_tests(tests: &[ClusterTest]) {
     let names: Vec<&str> = tests.iter().map(ClusterTest::short_name).collect();
-    SlowTests::check(tests.first().map_or("", ClusterTest::binary), &names);
+    SlowTests::of(tests.first().map_or("", ClusterTest::binary)).check(&names);
 }
 
 /// The common part of [`run_tests`] and [`run_flux_tests`]; `unavailable_because` tells why nothing can be started, if so.
+///
+/// The longest tests begin first.
 pub fn run(
-    tests: Vec<ClusterTest>,
+    mut tests: Vec<ClusterTest>,
     controllers: &'static [Controller],
     unavailable_because: impl Fn() -> Option<String>,
 ) -> ExitCode {
@@ -299,9 +300,11 @@ pub fn run(
     });
 
     let slow = SlowTests::of(tests.first().map_or("", ClusterTest::binary));
+    // A long test that began last would be waited for alone.
+    tests.sort_by_key(|test| Reverse(slow.seconds(test.short_name())));
     let trials = tests.into_iter().map(|test| {
-        let is_slow = slow.contains(test.short_name());
-        trial(test, reason.clone(), runtime.handle().clone(), shared.clone()).with_ignored_flag(is_slow)
+        let is_ignored = slow.is_ignored(test.short_name());
+        trial(test, reason.clone(), runtime.handle().clone(), shared.clone()).with_ignored_flag(is_ignored)
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     if let Some(reason) = &reason
@@ -420,14 +423,6 @@ async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) ->
     let servers = environment.control_plane.last_log_lines(12);
     let controllers = environment.flux.as_ref().map(|flux| flux.last_log_lines(12)).unwrap_or_default();
     Err(format!("{text}\n\nnamespace {namespace}\n{servers}\n{controllers}").into())
-}
-
-/// Appends how long the test took to the file that `TEST_DURATIONS` names, if it names one: `SECONDS BINARY TEST`.
-pub fn note_duration(binary: &str, test: &str, took: Duration) {
-    let Some(path) = env::var_os("TEST_DURATIONS") else { return };
-    let file = OpenOptions::new().create(true).append(true).open(&path);
-    let noted = file.and_then(|mut file| writeln!(file, "{:.1} {binary} {test}", took.as_secs_f64()));
-    noted.expect("the file of TEST_DURATIONS can be written");
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

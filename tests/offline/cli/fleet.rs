@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use test_support::fake_cluster::{FakeBehaviour, FakeCluster, RequestGauge, write_kubeconfig};
+use test_support::slow_tests::TimedTest;
 
 use crate::cli::support::{Run, command};
 
@@ -137,6 +138,7 @@ fn twenty_clusters_are_shown_in_order_and_each_that_fails_costs_its_own_row() {
 #[test]
 #[ignore = "slow: it waits for a silent server"]
 fn a_silent_cluster_does_not_hold_back_what_the_others_print() {
+    let _timed = TimedTest::of("offline");
     let world =
         World::new(&[("a", FakeBehaviour::Well), ("silent", FakeBehaviour::Silent), ("c", FakeBehaviour::Well)]);
     let mut child = world
@@ -437,6 +439,7 @@ mod on_unix {
     use std::time::{Duration, Instant};
 
     use test_support::fake_cluster::{FakeBehaviour, FakeCluster};
+    use test_support::slow_tests::TimedTest;
 
     use super::{World, contexts_of};
     use crate::cli::support::{Run, command};
@@ -444,6 +447,7 @@ mod on_unix {
     #[test]
     #[ignore = "slow: it waits for a silent server"]
     fn an_interrupt_keeps_the_rows_that_came_and_counts_the_missing_clusters() {
+        let _timed = TimedTest::of("offline");
         let world = World::new(&[("a", FakeBehaviour::Well), ("b", FakeBehaviour::Silent), ("c", FakeBehaviour::Well)]);
         let mut child = world.command("get ks -A --contexts * --cluster-timeout 60s");
         let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

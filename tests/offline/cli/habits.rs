@@ -1,5 +1,7 @@
 //! Rules for every command, tested through the help itself, so that new commands are covered automatically.
 
+use test_support::slow_tests::TimedTest;
+
 use crate::cli::support::{command, run};
 
 /// Every visible command as its words, leaves and groups, with its long help.
@@ -57,6 +59,7 @@ fn a_terminal_without_a_size_gets_the_usual_help() {
 #[test]
 #[ignore = "slow: it starts each command in three widths"]
 fn short_help_fits_every_terminal() {
+    let _timed = TimedTest::of("offline");
     for (path, _) in commands() {
         for columns in [60, 80, 200] {
             let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_flux-operator"));
@@ -104,6 +107,7 @@ fn every_command_that_asks_a_cluster_names_its_usual_limit() {
 #[test]
 #[ignore = "slow: it asks for completions of each command"]
 fn every_flag_is_offered_by_completion() {
+    let _timed = TimedTest::of("offline");
     for (path, help) in commands() {
         let mut words: Vec<&str> = vec!["flux-operator"];
         words.extend(path.iter().map(String::as_str));
@@ -130,6 +134,7 @@ mod lines_for_bash {
     use std::process::Command;
 
     use test_support::habits as table;
+    use test_support::slow_tests::TimedTest;
 
     use super::{commands, is_leaf};
 
@@ -153,6 +158,7 @@ mod lines_for_bash {
     #[test]
     #[ignore = "slow: it starts the program for each example of the help"]
     fn every_leaf_shows_examples_and_each_of_them_is_accepted() {
+        let _timed = TimedTest::of("offline");
         let folder = tempfile::tempdir().expect("a folder");
         let binary = env!("CARGO_BIN_EXE_flux-operator");
         std::os::unix::fs::symlink(binary, folder.path().join("flux-operator")).expect("linked");

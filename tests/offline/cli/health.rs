@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use test_support::situations::{LISTED_ALONE, Situation, counts_of_rows, counts_of_why, situations};
+use test_support::slow_tests::TimedTest;
 
 use super::support::run;
 
@@ -40,6 +41,7 @@ fn all_commands_agree_on_a_situation_of_each_verdict() {
 #[test]
 #[ignore = "slow: it runs every command that reports health in every situation"]
 fn all_commands_agree_on_the_verdict_the_counts_and_the_exit_code() {
+    let _timed = TimedTest::of("offline");
     let all = situations();
     assert!(all.len() >= 40, "{} situations", all.len());
     all_commands_agree_on(all);

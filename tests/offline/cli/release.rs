@@ -6,6 +6,7 @@ use std::process::Command;
 
 use flux_operator::oci::Layout;
 use serde_json::Value;
+use test_support::slow_tests::TimedTest;
 
 use crate::needs;
 
@@ -50,6 +51,7 @@ fn files(folder: &Path, found: &mut BTreeMap<String, Vec<u8>>, below: &str) {
 #[test]
 #[ignore = "slow: it compiles the program that packs"]
 fn a_release_installs_names_what_is_in_it_and_is_the_same_each_time() {
+    let _timed = TimedTest::of("offline");
     let folder = tempfile::tempdir().expect("a folder");
     let (one, two) = (folder.path().join("one"), folder.path().join("two"));
     release(folder.path(), &one);
@@ -114,6 +116,7 @@ fn a_release_installs_names_what_is_in_it_and_is_the_same_each_time() {
 #[test]
 #[ignore = "slow: it compiles the program twice"]
 fn two_builds_of_a_commit_in_two_folders_give_the_same_bytes() {
+    let _timed = TimedTest::of("offline");
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     // Cargo makes the path of the wrapper part of what it calls the crates, so both builds have the same.
     let wrapper = folder.path().join("rustc-of-a-release");
@@ -151,6 +154,7 @@ const LINK_COMPILED_CRATES: &str = "cp -al \"$1/deps\" \"$1/build\" \"$1/.finger
 #[test]
 #[ignore = "slow: it compiles the programs that pack"]
 fn manifests_of_package_managers_name_the_archives_of_every_system_with_their_checksums() {
+    let _timed = TimedTest::of("offline");
     let folder = tempfile::tempdir().expect("a folder");
     let (archives, manifests) = (folder.path().join("archives"), folder.path().join("manifests"));
     let targets = [
@@ -281,6 +285,7 @@ fn output_of(command: &mut Command) -> String {
 #[test]
 #[ignore = "slow: it compiles the program that packs"]
 fn packages_hold_what_the_archive_holds_install_and_are_removed_without_a_trace() {
+    let _timed = TimedTest::of("offline");
     let tools = ["cargo-deb", "cargo-generate-rpm", "dpkg", "rpm"];
     if !needs::has_programs(&tools, "`cargo install --locked cargo-deb cargo-generate-rpm`, and the package rpm") {
         return;

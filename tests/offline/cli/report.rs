@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use test_support::slow_tests::TimedTest;
 
 use crate::cli::support::run;
 use crate::needs;
@@ -140,6 +141,7 @@ fn browse(browser: &Path, folder: &Path, flags: &[&str]) -> Vec<u8> {
 #[test]
 #[ignore = "slow: it starts a browser for each drawing"]
 fn a_browser_runs_nothing_of_it_and_draws_it_light_dark_narrow_and_on_paper() {
+    let _timed = TimedTest::of("offline");
     let Some(browser) = needs::browser() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     page(folder.path());

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use test_support::slow_tests::TimedTest;
+
 use crate::cli::habits::{commands, is_leaf};
 use crate::cli::support::{command, run};
 
@@ -213,6 +215,7 @@ fn a_closed_pipe_changes_neither_the_exit_code_nor_stderr() {
 #[test]
 #[ignore = "slow: it starts each command"]
 fn a_full_disk_and_a_closed_standard_output_are_failures() {
+    let _timed = TimedTest::of("offline");
     let texts = [("", "--version"), ("", "-V"), ("", "--help"), ("get", "-h"), ("help", "get"), ("", "help")];
     let texts = texts.iter().chain([&("", "__complete get "), &("migrate", "--help")]);
     let rows: Vec<_> = texts.chain(ON_FILES).collect();
@@ -369,6 +372,7 @@ fn an_interrupt_ends_every_command_that_waits_for_input() {
 #[test]
 #[ignore = "slow: each command waits for its timeout"]
 fn the_timeout_ends_every_command_that_waits_for_input() {
+    let _timed = TimedTest::of("offline");
     for_each(READERS, |line| {
         let reader = Reader::start(&format!("--timeout 1s {line}"));
         let (code, stderr) = reader.end().unwrap_or_else(|| panic!("`{line}` goes on after its --timeout"));
@@ -399,6 +403,7 @@ fn run_words(words: impl IntoIterator<Item = impl AsRef<OsStr>>, folder: &Path) 
 #[test]
 #[ignore = "slow: it starts each command"]
 fn an_argument_that_is_not_utf8_is_refused_by_name_and_never_a_panic() {
+    let _timed = TimedTest::of("offline");
     let folder = folder();
     let paths: Vec<Vec<String>> =
         commands().into_iter().filter(|(path, _)| !path.is_empty()).map(|(path, _)| path).collect();
@@ -568,6 +573,7 @@ fn content(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 #[ignore = "slow: each command asks a server that is not there"]
 fn a_dry_run_of_any_command_leaves_the_folder_as_it_was() {
+    let _timed = TimedTest::of("offline");
     let known: BTreeSet<&str> = DRY_RUNS.iter().map(|(path, _)| *path).collect();
     for (path, help) in commands() {
         let path = path.join(" ");

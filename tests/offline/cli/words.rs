@@ -1,5 +1,7 @@
 //! Typed lines and their output: a row for each spelling, and completion.
 
+use test_support::slow_tests::TimedTest;
+
 use crate::cli::support::{Run, command, run};
 
 const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
@@ -160,6 +162,7 @@ const ORDERS: &[&str] = &[
 #[test]
 #[ignore = "slow: it starts the program 1,200 times"]
 fn every_verb_takes_every_spelling_in_every_order() {
+    let _timed = TimedTest::of("offline");
     for verb in VERBS {
         for kind in KINDS {
             for objects in ORDERS {

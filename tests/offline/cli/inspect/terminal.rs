@@ -4,6 +4,7 @@ use std::process::Command;
 
 use rexpect::session::spawn_command;
 use test_support::run::shown_text;
+use test_support::slow_tests::TimedTest;
 use unicode_width::UnicodeWidthStr;
 
 use super::DUMP;
@@ -286,6 +287,7 @@ fn hostile_dump() -> String {
 #[test]
 #[ignore = "slow: it starts the program for each view on a terminal"]
 fn nothing_in_a_dump_steers_the_terminal() {
+    let _timed = TimedTest::of("offline");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path();
     std::fs::write(file.join("dump.json"), hostile_dump()).expect("written");
@@ -456,6 +458,7 @@ fn an_empty_list_says_what_was_looked_for() {
 #[test]
 #[ignore = "slow: it waits for a silent server"]
 fn a_silent_server_is_named_within_a_second_also_on_a_dumb_terminal() {
+    let _timed = TimedTest::of("offline");
     let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = server.local_addr().expect("its address");
     let binary = env!("CARGO_BIN_EXE_flux-operator");
@@ -549,6 +552,7 @@ const PATIENT: &[&str] = &[
 #[test]
 #[ignore = "slow: each verb waits on a terminal"]
 fn every_verb_reports_that_it_waits_for_a_silent_server() {
+    let _timed = TimedTest::of("offline");
     let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = server.local_addr().expect("its address");
     let binary = env!("CARGO_BIN_EXE_flux-operator");
