@@ -4,15 +4,10 @@ use std::path::Path;
 
 use crate::cluster_tests;
 use crate::support::guide::{self, BlockKind, Surroundings};
-use crate::support::{ClusterTest, Options, TestCluster, repository};
+use crate::support::{ClusterTest, Options, TestCluster, needs, repository};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![every_command_of_the_guide_gives_the_output_that_is_shown]
-}
-
-fn is_on_the_search_path(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
 async fn every_command_of_the_guide_gives_the_output_that_is_shown(cluster: TestCluster) {
@@ -23,8 +18,8 @@ async fn every_command_of_the_guide_gives_the_output_that_is_shown(cluster: Test
         if live.is_empty() {
             continue;
         }
-        if live.iter().any(|block| block.text.contains("$ kubectl ")) && !is_on_the_search_path("kubectl") {
-            println!("{}: left out, because kubectl is not installed", page.path);
+        let needs_kubectl = live.iter().any(|block| block.text.contains("$ kubectl "));
+        if needs_kubectl && !needs::has_programs(&["kubectl"], &format!("for {}", page.path)) {
             continue;
         }
         let plane = cluster.fresh(Options::default()).await;
@@ -33,7 +28,7 @@ async fn every_command_of_the_guide_gives_the_output_that_is_shown(cluster: Test
         guide::copy_examples(repository(), folder.path());
         let (path, home) = (kubeconfig.path().to_owned(), folder.path().to_owned());
         // The first page is also for a Mac, whose shell is zsh.
-        let is_in_zsh = page.path.ends_with("start.md") && is_on_the_search_path("zsh");
+        let is_in_zsh = page.path.ends_with("start.md") && needs::has_programs(&["zsh"], "the package zsh");
         let shell = if is_in_zsh { "zsh" } else { "bash" };
         let run = move || {
             let program = Path::new(env!("CARGO_BIN_EXE_flux-operator"));

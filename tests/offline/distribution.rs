@@ -9,7 +9,7 @@ use flux_operator::distribution::{Distribution, FluxVersion};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::needs;
+use test_support::needs;
 
 /// The folder with unpacked release manifests, `flux/VERSION/*.yaml`.
 fn data_dir() -> Option<PathBuf> {

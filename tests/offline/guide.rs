@@ -9,7 +9,7 @@ use test_support::guide::{self, BlockKind, Surroundings};
 use test_support::slow_tests::TimedTest;
 
 use crate::cli::support;
-use crate::needs;
+use test_support::needs;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

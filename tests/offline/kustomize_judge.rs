@@ -16,8 +16,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
-
-use crate::needs::has_kubectl;
+use test_support::needs::has_kubectl;
 
 /// Cases per comparison.
 const CASES: usize = 240;

@@ -24,6 +24,8 @@ mod outside_suites;
 mod parsers;
 #[cfg(unix)]
 mod prose;
+mod recorded_resource_sets;
+mod recorded_templates;
 // It reads the sources as well.
 #[cfg(unix)]
 mod slow_tests;

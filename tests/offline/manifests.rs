@@ -10,7 +10,7 @@ use flux_operator::format::yaml;
 use serde_json::{Value, json};
 
 use crate::instance_specs::{ACCEPTED, REFUSED, Refused, instance};
-use crate::needs;
+use test_support::needs;
 
 fn read(text: &str) -> Result<CheckedInstance, ManifestError> {
     manifest::read(text, &NamespaceChoice::default()).map(|manifest| manifest.instance)

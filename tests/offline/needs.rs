@@ -1,80 +1,18 @@
-//! Requirements of a few tests beyond this package. Without them the tests print a reason and pass; in CI they fail.
+//! Tests without their needs, as a person and as CI see them.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[cfg(unix)]
-pub use programs_on_unix::{has_programs, wine};
+use test_support::run::Run;
 
-/// # Panics
-/// Under `CI=true`, where nothing may be missing.
-fn missing(what: &str) {
-    let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!in_ci, "CI=true, but the test cannot run: it {what}");
-    eprintln!("skipped: {what}");
-}
-
-/// Whether kubectl is available, whose kustomize is an independent judge.
-pub fn has_kubectl() -> bool {
-    let found = Command::new("kubectl").args(["kustomize", "--help"]).output().is_ok_and(|o| o.status.success());
-    if !found {
-        missing("needs kubectl: its kustomize is the judge");
-    }
-    found
-}
-
-/// A Chromium, by the variable `CHROMIUM` or in the path.
-pub fn browser() -> Option<PathBuf> {
-    let names = ["chromium", "chromium-browser", "google-chrome", "chrome-headless-shell"];
-    let folders: Vec<PathBuf> =
-        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-    let in_path =
-        names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|file| file.is_file());
-    let found = std::env::var_os("CHROMIUM").map(PathBuf::from).or(in_path);
-    if found.is_none() {
-        missing("needs Chromium, which CHROMIUM may name");
-    }
-    found
-}
-
-/// The folder that the variable names, or one beside this package.
-pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
-    let folder =
-        std::env::var_os(variable).map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(beside), PathBuf::from);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    missing(&format!("needs {what}: {} is not there, and {variable} names no other folder", folder.display()));
-    None
-}
-
-/// Programs that only tests on Unix use.
-#[cfg(unix)]
-mod programs_on_unix {
-    use std::path::PathBuf;
-
-    use test_support::windows;
-
-    use super::missing;
-
-    /// Whether all of these programs are on the search path; `how` says how they are installed.
-    pub fn has_programs(programs: &[&str], how: &str) -> bool {
-        let folders: Vec<PathBuf> =
-            std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-        let is_there = |program: &&str| folders.iter().any(|folder| folder.join(program).is_file());
-        let absent: Vec<&str> = programs.iter().copied().filter(|program| !is_there(program)).collect();
-        if !absent.is_empty() {
-            missing(&format!("needs {} ({how})", absent.join(", ")));
-        }
-        absent.is_empty()
-    }
-
-    /// The Wine that runs the program for Windows.
-    pub fn wine() -> Option<PathBuf> {
-        let wine = windows::wine();
-        if wine.is_none() {
-            missing(windows::NEEDS);
-        }
-        wine
-    }
+#[test]
+fn a_test_without_its_needs_is_seen_although_it_passes_and_fails_in_ci() {
+    let run_in = |ci: &str| {
+        let mut test = Command::new(std::env::current_exe().expect("this program"));
+        test.args(["--exact", "recorded_templates::recorded_runs_are_reproduced"]);
+        test.env("RECORDED_RUNS_DIR", "/nonexistent").env("CI", ci);
+        Run::from(test.output().expect("it runs"))
+    };
+    let passed = run_in("false").exits(0).stdout_has("1 passed");
+    assert!(passed.stderr.starts_with("skipped: a test needs recorded runs of "), "{}", passed.stderr);
+    run_in("true").exits(101).stdout_has("CI=true, but the test cannot run: it needs recorded runs of ");
 }

@@ -1,22 +1,9 @@
-//! Test suites of others, read from the module cache of Go where they are there, and not kept here.
-
-use std::path::PathBuf;
+//! Test suites of others. They are files of Go modules, which Go downloads, and are not kept here.
 
 use flux_operator::format::version_range::{VersionRange, parse_version_lenient};
 use flux_operator::format::yaml::parse_documents;
 use serde_json::Value;
-
-/// Returns a place in the module cache, unless it is not there.
-fn in_module_cache(path: &str) -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let cache = std::env::var_os("GOMODCACHE").map_or_else(|| home.join("go/pkg/mod"), PathBuf::from);
-    let place = cache.join(path);
-    if place.exists() {
-        return Some(place);
-    }
-    eprintln!("skipped: {} is not there; Go downloads it for the programs that other tests build", place.display());
-    None
-}
+use test_support::needs;
 
 /// Tests of <https://github.com/yaml/yaml-test-suite> whose documents are not read as the suite says, each with the reason.
 const YAML_DEVIATIONS: &[&str] = &[
@@ -48,7 +35,8 @@ const YAML_DEVIATIONS: &[&str] = &[
 
 #[test]
 fn the_suite_of_yaml_is_read_but_for_the_deviations() {
-    let Some(suite) = in_module_cache("github.com/goccy/go-yaml@v1.19.2/testdata/yaml-test-suite") else { return };
+    let Some(module) = needs::go_module("flux-controllers", "github.com/goccy/go-yaml") else { return };
+    let suite = module.join("testdata/yaml-test-suite");
     let mut deviations = vec![];
     let (mut count, mut folders) = (0, vec![suite.clone()]);
     while let Some(folder) = folders.pop() {
@@ -80,8 +68,8 @@ fn the_suite_of_yaml_is_read_but_for_the_deviations() {
 
 #[test]
 fn the_tables_of_masterminds_ranges_hold() {
-    let Some(file) = in_module_cache("github.com/!masterminds/semver/v3@v3.5.0/constraints_test.go") else { return };
-    let text = std::fs::read_to_string(file).expect("a file");
+    let Some(module) = needs::go_module("flux-controllers", "github.com/Masterminds/semver/v3") else { return };
+    let text = std::fs::read_to_string(module.join("constraints_test.go")).expect("a file");
     let tables = ["func TestConstraintCheck(", "func TestConstraintsCheck("].map(|function| {
         let (_, from) = text.split_once(function).expect("the function");
         from.split("\nfunc ").next().expect("a part")

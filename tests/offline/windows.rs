@@ -7,7 +7,7 @@ use test_support::run::Run;
 use test_support::slow_tests::TimedTest;
 use test_support::windows::WindowsProgram;
 
-use crate::needs;
+use test_support::needs;
 
 #[test]
 #[ignore = "slow: it builds the program for Windows"]

@@ -13,6 +13,7 @@
 //! audit                  the API server's record of requests
 //! installation           the objects of `flux install` and `flux bootstrap`
 //! causes                 causes of failing objects, one row each, as a dump and for an API server
+//! needs                  requirements beyond this package, and the line of a test that lacks them
 //! habits                 lines that users type, as rows
 //! guide                  pages of the guide, and the commands in them
 //! fake_cluster           servers that look like API servers from far away, for tests about many clusters
@@ -73,6 +74,7 @@ pub mod lending;
 // It ends with a signal.
 #[cfg(unix)]
 pub mod local_cluster;
+pub mod needs;
 pub mod objects;
 pub mod programs;
 pub mod proxy;
@@ -127,7 +129,7 @@ where
 /// The folder of the repository.
 pub fn repository() -> &'static Path {
     // This package is `tests/support` of it.
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two folders above it")
 }
 
 /// Returns the last `count` lines of `text`.

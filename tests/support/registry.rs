@@ -20,10 +20,10 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::Fallible;
 use super::certificates::{Authority, TokenKey};
 use super::go_program::{GoProgram, go_is_installed};
 use super::server_process::{OwnedFolder, ServerProcess};
+use super::{Fallible, needs};
 
 const PROGRAMS: GoProgram = GoProgram {
     name: "the registry and its judges",
@@ -73,11 +73,10 @@ pub enum Implementation {
 const DISTRIBUTION_2: &str = "/usr/bin/docker-registry";
 
 impl Implementation {
-    /// The implementations that can be started here; CI installs all of them.
+    /// The implementations that can be started here.
     pub fn here() -> Vec<Implementation> {
         let mut all = vec![Implementation::Distribution, Implementation::Crane];
-        let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-        if is_ci || Path::new(DISTRIBUTION_2).is_file() {
+        if needs::has_program_at(DISTRIBUTION_2, "the package docker-registry") {
             all.push(Implementation::Distribution2);
         }
         all

@@ -320,7 +320,7 @@ spec:
 #[cfg(unix)]
 #[test]
 fn the_default_instance_is_what_kustomize_makes_of_the_same_manifests() {
-    if !crate::needs::has_kubectl() {
+    if !test_support::needs::has_kubectl() {
         return;
     }
     for version in ["2.9.4", "2.9.0"] {

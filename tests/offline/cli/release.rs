@@ -8,7 +8,7 @@ use flux_operator::oci::Layout;
 use serde_json::Value;
 use test_support::slow_tests::TimedTest;
 
-use crate::needs;
+use test_support::needs;
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 

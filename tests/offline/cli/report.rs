@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use test_support::slow_tests::TimedTest;
 
 use crate::cli::support::run;
-use crate::needs;
+use test_support::needs;
 
 const HOSTILE: &str =
     "</title></style><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'\"&";

@@ -3,13 +3,11 @@
 
 use std::path::PathBuf;
 
+use flux_operator::format::yaml::parse_documents;
 use flux_operator_gotemplate::{Data, Options, Syntax, Template, yaml};
 use serde_json::{Map, Value, json};
 
-/// The folder of recorded runs beside the checkout; it is not part of the repository.
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/resourceset")
-}
+use crate::recorded_resource_sets::recorded_runs;
 
 /// Runs that depend on how YAML is read, which is not up to the engine.
 const READER: [(&str, &str); 11] = [
@@ -47,7 +45,7 @@ fn expectation(case: &Value) -> Expectation {
     }
     if case["rc"] == 0 {
         let stdout = case["stdout"].as_str().unwrap_or_default();
-        return match flux_operator_yaml::parse_documents(stdout) {
+        return match parse_documents(stdout) {
             Ok(objects) => Expectation::Objects(objects),
             Err(_) => Expectation::NoTemplateError,
         };
@@ -70,7 +68,7 @@ fn executions(case: &Value) -> Result<Executions, &'static str> {
         return Err("the recorded run crashed");
     }
     let manifest = case["files"][*path].as_str().ok_or("no manifest file")?;
-    let mut manifests = flux_operator_yaml::parse_documents(manifest).map_err(|_| "the manifest is not readable")?;
+    let mut manifests = parse_documents(manifest).map_err(|_| "the manifest is not readable")?;
     if manifests.is_empty() {
         return Err("the manifest is empty");
     }
@@ -138,7 +136,7 @@ fn without_metadata(mut object: Value) -> Value {
 fn check_objects(rendered: &[String], objects: Vec<Value>) -> Result<(), String> {
     let mut found = Vec::new();
     for text in rendered {
-        let documents = flux_operator_yaml::parse_documents(text).map_err(|error| format!("{error}\n{text}"))?;
+        let documents = parse_documents(text).map_err(|error| format!("{error}\n{text}"))?;
         for document in documents {
             match document.get("items").and_then(Value::as_array) {
                 Some(items) => found.extend(items.clone()),
@@ -157,10 +155,8 @@ fn check_objects(rendered: &[String], objects: Vec<Value>) -> Result<(), String>
 
 #[test]
 fn recorded_runs_are_reproduced() {
-    let Ok(entries) = std::fs::read_dir(folder()) else {
-        println!("skipped: there are no recorded runs in {}", folder().display());
-        return;
-    };
+    let Some(folder) = recorded_runs() else { return };
+    let entries = std::fs::read_dir(folder).expect("a folder");
     let mut failures = Vec::new();
     let (mut checked, mut left_out) = (0, 0);
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use flux_operator_resourceset::offline::{DocumentStream, ManifestFiles, build};
 use flux_operator_resourceset::{BuildErrorKind, Options};
 use serde_json::Value;
+use test_support::needs;
 
 /// Runs with another result, and the reason.
 const DEVIATIONS: &[(&str, &str)] = &[
@@ -22,9 +23,9 @@ const DEVIATIONS: &[(&str, &str)] = &[
 /// Runs that do not concern this crate.
 const OF_THE_COMMAND: &[(&str, &str)] = &[("cli-help", "the help text of the command")];
 
-/// The folder of recorded runs beside the checkout; it is not part of the repository.
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/resourceset")
+/// The folder of recorded runs, which is not part of the repository.
+pub fn recorded_runs() -> Option<PathBuf> {
+    needs::folder("RECORDED_RUNS_DIR", "../shared/data/resourceset", "recorded runs of `build resourceset`")
 }
 
 /// Texts of libraries: errors are compared only up to these.
@@ -127,10 +128,8 @@ fn difference(case: &Value, outcome: &RunOutcome) -> Option<String> {
 
 #[test]
 fn recorded_runs_are_reproduced() {
-    let Ok(entries) = std::fs::read_dir(folder()) else {
-        println!("there are no recorded runs in {}, so that none is compared", folder().display());
-        return;
-    };
+    let Some(folder) = recorded_runs() else { return };
+    let entries = std::fs::read_dir(folder).expect("a folder");
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
     paths.sort();
     let (mut checked, mut failures) = (0, Vec::new());
