@@ -75,10 +75,14 @@ mod tests {
             kept: vec![entry("Secret", "s", Concern::Other, "prune is disabled")],
             dependents: vec![id("Kustomization", "next")],
         };
-        let expected = "6 objects go\n  PersistentVolumeClaim/apps/data: its data is deleted\n  \
-            5 ConfigMap: ConfigMap/apps/c0, ConfigMap/apps/c1, ConfigMap/apps/c2 and 2 more\n1 object stays:\n  \
-            Secret/apps/s: prune is disabled\nobjects that depend on it or use its content: 1 Kustomization: Kustomization/apps/next\n";
-        assert_eq!(impact_text(&impact, false), expected);
+        insta::assert_snapshot!(impact_text(&impact, false), @r"
+        6 objects go
+          PersistentVolumeClaim/apps/data: its data is deleted
+          5 ConfigMap: ConfigMap/apps/c0, ConfigMap/apps/c1, ConfigMap/apps/c2 and 2 more
+        1 object stays:
+          Secret/apps/s: prune is disabled
+        objects that depend on it or use its content: 1 Kustomization: Kustomization/apps/next
+        ");
         assert_eq!(impact_text(&impact, true).matches("ConfigMap/apps/c").count(), 5);
     }
 }

@@ -454,10 +454,11 @@ mod tests {
             field(&change, false, &style(Some(60), false)),
             format!("{path}\n      \"flux-operator-of-somebody\" → \"me\"\n")
         );
-        assert_eq!(
-            field(&change, false, &style(Some(36), false)),
-            format!("{path}\n      \"flux-operator-of-somebody\"\n      → \"me\"\n")
-        );
+        insta::assert_snapshot!(field(&change, false, &style(Some(36), false)), @r#"
+            metadata.labels[app.kubernetes.io/managed-by]:
+              "flux-operator-of-somebody"
+              → "me"
+        "#);
         assert_eq!(
             field(&change, false, &style(None, false)),
             format!("{path} \"flux-operator-of-somebody\" → \"me\"\n")
@@ -490,12 +491,18 @@ mod tests {
 
     #[test]
     fn a_plan_shows_its_objects_between_its_head_and_its_sums() {
-        let expected = "Instance: flux-system/flux\nRevision: v2.9.3@sha256:a → v2.9.4@sha256:b\n\n\
-            + create    StatefulSet/n/a\n\
-            ~ configure Deployment/n/a\n    spec.replicas: 3 → 1\n      set by kubectl, 5m ago\n\
-            \x20 unchanged 1 object\n\n\
-            Plan: 1 to create, 1 to configure, 1 unchanged\n";
-        assert_eq!(screen(&plan(false), &style(None, false)), expected);
+        insta::assert_snapshot!(screen(&plan(false), &style(None, false)), @r"
+        Instance: flux-system/flux
+        Revision: v2.9.3@sha256:a → v2.9.4@sha256:b
+
+        + create    StatefulSet/n/a
+        ~ configure Deployment/n/a
+            spec.replicas: 3 → 1
+              set by kubectl, 5m ago
+          unchanged 1 object
+
+        Plan: 1 to create, 1 to configure, 1 unchanged
+        ");
         assert!(screen(&plan(true), &style(Some(80), false)).contains("Suspended: nothing is applied until"));
         let narrow = screen(&plan(false), &style(Some(40), false));
         assert!(narrow.lines().all(|line| line.width() <= 40), "{narrow}");

@@ -559,12 +559,13 @@ mod tests {
     fn a_name_wider_than_half_of_the_terminal_has_its_own_line() {
         let long = "n".repeat(60);
         let rows = [row("podinfo", "v1", "stored"), row(&long, "v2", "no such branch"), row("web", "v3", "stored")];
-        let expected = format!(
-            "NAME      READY   REVISION   MESSAGE\npodinfo   True    v1         stored\n{long}\n\
-             {:10}True    v2         no such branch\nweb       True    v3         stored\n",
-            ""
-        );
-        assert_eq!(drawn(Some(64), &rows), expected);
+        insta::assert_snapshot!(drawn(Some(64), &rows), @r"
+        NAME      READY   REVISION   MESSAGE
+        podinfo   True    v1         stored
+        nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn
+                  True    v2         no such branch
+        web       True    v3         stored
+        ");
         // With enough space, and in a pipe, it is in its row.
         for width in [Some(200), None] {
             assert!(drawn(width, &rows).contains(&format!("{long}   True    v2 ")));

@@ -77,16 +77,23 @@ mod tests {
         };
         let remote = files(&[("same", b"x"), ("gone", b"a\n"), ("changed", b"a\nb\n"), ("binary", b"\xff")]);
         let local = files(&[("same", b"x"), ("new", b"n\n"), ("changed", b"a\nc\n"), ("binary", b"\xfe")]);
-        let text = differences(&remote, &local);
-        for expected in [
-            "Binary files artifact/binary and local/binary differ\n",
-            "--- artifact/changed\n+++ local/changed\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n",
-            "--- artifact/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
-            "--- /dev/null\n+++ local/new\n@@ -0,0 +1 @@\n+n\n",
-        ] {
-            assert!(text.contains(expected), "{expected} in {text}");
-        }
-        assert!(!text.contains("same"));
+        insta::assert_snapshot!(differences(&remote, &local), @r"
+        Binary files artifact/binary and local/binary differ
+        --- artifact/changed
+        +++ local/changed
+        @@ -1,2 +1,2 @@
+         a
+        -b
+        +c
+        --- artifact/gone
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        -a
+        --- /dev/null
+        +++ local/new
+        @@ -0,0 +1 @@
+        +n
+        ");
         assert_eq!(differences(&remote, &remote), "");
     }
 }
