@@ -95,7 +95,7 @@ pub struct FetchError {
 
 impl FetchError {
     /// Whether the content exists but is unusable, so that neither network nor login would help.
-    pub fn is_about_content(&self) -> bool {
+    pub(crate) fn is_about_content(&self) -> bool {
         let is_content = |reason: &Reason| {
             matches!(reason, Reason::Content { .. } | Reason::TooLarge { .. } | Reason::Digest { .. })
         };

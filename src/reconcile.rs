@@ -23,7 +23,7 @@
 //! so the next run always knows which objects are ours. [`secret`] is no run: replacing a Secret has to be completed.
 
 pub mod announce;
-pub mod apply;
+pub(crate) mod apply;
 mod context;
 mod custom_resources;
 mod draft;
@@ -54,7 +54,8 @@ pub mod uninstall;
 pub use context::RunContext;
 pub use custom_resources::CustomResources;
 pub use draft::{NewSpec, SavedPlan, plan, plan_for, plan_with_spec};
-pub use fetch::{Distributions, artifact_digest};
+pub use fetch::Distributions;
+pub(crate) use fetch::artifact_digest;
 pub use kept_builds::{KeptBuild, kept_builds};
 pub use messages::UnhealthyObject;
 pub(crate) use messages::rounded;
@@ -69,5 +70,6 @@ pub use resource_set::{
     ResourceSetPlan, RetryPolicy, apply_resource_set, finalize_resource_set, plan_resource_set,
     plan_written_resource_set, reconcile_resource_set,
 };
-pub use run::{adopt, apply_instance, confirm, execute, run};
+pub(crate) use run::{adopt, confirm};
+pub use run::{apply_instance, execute, run};
 pub use uninstall::{UninstallOptions, UninstallPlan, UninstallResult, uninstall, uninstall_plan};

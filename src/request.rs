@@ -17,6 +17,6 @@ mod watch;
 pub use export::bare;
 pub use owner::{Owner, OwnerMigration, OwnerMove, UnsuitableOwner, inventory_patch, plan_move};
 pub use patch::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
-pub use readiness::{ConditionView, PendingReason, Readiness, assess, condition, most_informative_condition};
+pub use readiness::{ConditionView, PendingReason, condition};
 pub use rollout::{ComponentState, Rollout};
 pub use watch::{AbsencePolicy, EventView, LastSeen, Wait, WaitError, WaitEvent};

@@ -43,7 +43,7 @@ pub struct Notifications {
 }
 
 /// Reports about one instance, in order.
-pub struct Announcer {
+pub(crate) struct Announcer {
     cluster: Cluster,
     involved: Value,
     events: mpsc::UnboundedSender<Event>,
@@ -54,7 +54,7 @@ pub struct Announcer {
 
 impl Announcer {
     /// `involved` is the instance as read, with `apiVersion` and `kind`.
-    pub fn new(cluster: &Cluster, involved: Value, notifications: Option<Notifications>) -> Self {
+    pub(crate) fn new(cluster: &Cluster, involved: Value, notifications: Option<Notifications>) -> Self {
         let (events, mut queue) = mpsc::unbounded_channel::<Event>();
         let (to, about) = (cluster.clone(), involved.clone());
         let worker = tokio::spawn(async move {
@@ -79,13 +79,13 @@ impl Announcer {
     }
 
     /// Records an event.
-    pub fn event(&mut self, event: Event) {
+    pub(crate) fn event(&mut self, event: Event) {
         // The worker lives as long as this sender.
         let _unheard = self.events.send(event);
     }
 
     /// Records an event and sends it to notification-controller.
-    pub fn event_and_notify(&mut self, event: Event) {
+    pub(crate) fn event_and_notify(&mut self, event: Event) {
         if let Some(notifications) = &self.notifications {
             let body = notification(&event, &self.involved, &notifications.reporter, Timestamp::now());
             self.posts.spawn(post(self.cluster.clone(), notifications.target.clone(), self.involved.clone(), body));
@@ -94,7 +94,7 @@ impl Announcer {
     }
 
     /// Waits for reports that are still being sent, within limits.
-    pub async fn finish(mut self) {
+    pub(crate) async fn finish(mut self) {
         // The worker ends when its queue is closed and empty.
         drop(self.events);
         if tokio::time::timeout(EVENT_PATIENCE, &mut self.worker).await.is_err() {
@@ -113,7 +113,7 @@ impl Announcer {
 
 /// Returns the body of a notification in the event format of Flux's controllers
 /// (<https://fluxcd.io/flux/components/notification/events/>).
-pub fn notification(event: &Event, object: &Value, reporter: &str, now: Timestamp) -> Value {
+pub(crate) fn notification(event: &Event, object: &Value, reporter: &str, now: Timestamp) -> Value {
     let mut body = json!({
         "involvedObject": events::involved_object(object),
         "severity": if event.warning { "error" } else { "info" },

@@ -26,7 +26,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The result of a stage.
 #[derive(Debug, Default)]
-pub struct ApplyOutcome {
+pub(crate) struct ApplyOutcome {
     /// In apply order.
     pub changes: Vec<Change>,
     pub errors: Vec<ApplyError>,
@@ -38,7 +38,7 @@ pub struct ApplyOutcome {
 /// All objects are tried, even if one fails. After a stop it sends no more requests but waits for the answers to those
 /// in flight, so that their effect is known. Cancelling leaves some objects applied and some not; the next run detects
 /// this.
-pub async fn objects(
+pub(crate) async fn objects(
     context: RunContext<'_>,
     live_objects: &mut LiveObjects,
     planned: &[&PlannedObject],

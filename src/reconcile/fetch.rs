@@ -91,7 +91,7 @@ impl Distributions for Fetcher {
 ///
 /// # Errors
 /// The registry does not answer, or has no such artifact.
-pub async fn artifact_digest(
+pub(crate) async fn artifact_digest(
     fetcher: &Fetcher,
     cluster: &Cluster,
     instance: &FluxInstance,

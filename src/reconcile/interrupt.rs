@@ -55,7 +55,7 @@ pub async fn interrupted(interrupts: &Interrupts, policy: InterruptPolicy) -> In
 }
 
 /// Returns the requested stop, if there is one.
-pub fn requested_stop(interrupts: &Interrupts) -> Option<Interrupt> {
+pub(crate) fn requested_stop(interrupts: &Interrupts) -> Option<Interrupt> {
     interrupts.borrow().clone().filter(|asked| matches!(asked, Interrupt::Stop(_)))
 }
 

@@ -157,7 +157,7 @@ impl LiveObjects {
     /// object is read by its name instead.
     ///
     /// An object that the labels do not select remains unknown and does not count as absent.
-    pub async fn add_of<'i>(
+    pub(crate) async fn add_of<'i>(
         &mut self,
         cluster: &Cluster,
         owner: &InventoryOwner,
@@ -261,7 +261,7 @@ impl LiveObjects {
 
     /// Returns the id with the current storage version of a custom resource, from its definition; unchanged for any
     /// other kind. An inventory may name a version that an upgrade has dropped since.
-    pub fn stored_version(&self, id: &ObjectId) -> ObjectId {
+    pub(crate) fn stored_version(&self, id: &ObjectId) -> ObjectId {
         let version = self
             .definitions()
             .find(|crd| {

@@ -226,7 +226,7 @@ fn operator(
 }
 
 /// Returns the operator of a namespace, running or not, from Deployments in that namespace that were read anyway.
-pub fn operator_of<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
+pub(crate) fn operator_of<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
     let own = |deployment: &&Value| ObjectId::of(deployment).namespace == namespace && is_operator(deployment);
     // Without leases no time is compared.
     operators(None, deployments.into_iter().filter(own), Timestamp::UNIX_EPOCH).into_iter().next()

@@ -146,7 +146,7 @@ impl Plan {
     }
 
     /// Whether the plan writes objects whose definition is part of the plan. They must wait until their kind is served.
-    pub fn needs_definitions(&self) -> bool {
+    pub(crate) fn needs_definitions(&self) -> bool {
         let defined: BTreeSet<(&str, &str)> =
             self.objects.iter().filter_map(|one| Some(defines(&one.desired)?.0)).collect();
         let is_written = |one: &&PlannedObject| one.step != Step::Unchanged;
@@ -191,14 +191,14 @@ impl Plan {
 
 /// Stages of an apply; each waits until the objects of the previous one are in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ApplyStage {
+pub(crate) enum ApplyStage {
     Definitions,
     Classes,
     Objects,
 }
 
 /// Returns the apply stage of an object.
-pub fn stage(object: &ObjectId) -> ApplyStage {
+pub(crate) fn stage(object: &ObjectId) -> ApplyStage {
     match object.kind.as_str() {
         "CustomResourceDefinition" | "Namespace" | "ClusterRole" => ApplyStage::Definitions,
         kind if kind.ends_with("Class") => ApplyStage::Classes,
@@ -207,7 +207,7 @@ pub fn stage(object: &ObjectId) -> ApplyStage {
 }
 
 /// Returns a digest of a live object that changes with every change except those of its status.
-pub fn fingerprint(live: &Value) -> String {
+pub(crate) fn fingerprint(live: &Value) -> String {
     let mut digest = Sha256::new();
     let mut add = |key: &str, value: &Value| {
         digest.update(key);
@@ -234,7 +234,7 @@ fn members<'a>(object: Option<&'a Value>, without: &[&str]) -> impl Iterator<Ite
 }
 
 /// The planned action for an object, before it is combined with its manifest.
-pub struct Decision {
+pub(crate) struct Decision {
     pub step: Step,
     changes: Vec<FieldChange>,
     takes_over: bool,
@@ -300,7 +300,7 @@ pub struct Comparison<'a> {
 ///
 /// # Errors
 /// The server refuses the manifest, or does not answer.
-pub async fn decide(
+pub(crate) async fn decide(
     cluster: &Cluster,
     desired: &Value,
     known: Option<&Value>,
@@ -482,7 +482,7 @@ fn takes_custom_resources(one: &PlannedPrune) -> bool {
 }
 
 /// Finds an object that must be kept although the definition of its kind is pruned; returns both.
-pub fn needed_definition<'a>(
+pub(crate) fn needed_definition<'a>(
     objects: &'a [PlannedObject],
     prune: &'a [PlannedPrune],
 ) -> Option<(&'a ObjectId, &'a ObjectId)> {
@@ -497,7 +497,7 @@ pub fn needed_definition<'a>(
 }
 
 /// Returns the API versions that changed definitions stop serving.
-pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
+pub(crate) fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
     let served = |crd: &Value| -> Vec<String> {
         let versions = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
         let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
@@ -519,7 +519,7 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
 }
 
 /// Returns the objects that differ from the state for which a saved plan was made; empty if nothing changed.
-pub async fn objects_changed_since_plan(
+pub(crate) async fn objects_changed_since_plan(
     cluster: &Cluster,
     live_objects: &mut LiveObjects,
     plan: &Plan,
@@ -549,7 +549,7 @@ pub async fn objects_changed_since_plan(
 }
 
 /// Returns the ids of `old` that `built` lacks, in the order of deletion.
-pub fn stale(old: &[ObjectId], built: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
+pub(crate) fn stale(old: &[ObjectId], built: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
     let mut stale: Vec<ObjectId> = old.iter().filter(|id| !built.contains(id)).cloned().collect();
     stale.sort_by(|left, right| order(right).cmp(&order(left)));
     stale.dedup();

@@ -77,7 +77,7 @@ pub async fn run(
 ///
 /// # Errors
 /// The status cannot be written.
-pub async fn confirm(cluster: &Cluster, instance: &FluxInstance) -> Result<Option<Outcome>, ReconcileError> {
+pub(crate) async fn confirm(cluster: &Cluster, instance: &FluxInstance) -> Result<Option<Outcome>, ReconcileError> {
     let Some(revision) = confirmed_revision(instance) else { return Ok(None) };
     let options = RunOptions::default();
     let mut run = Run::new(cluster, instance.clone(), None, &options, &IgnoredProgress);
@@ -103,7 +103,7 @@ fn confirmed_revision(instance: &FluxInstance) -> Option<String> {
 ///
 /// # Errors
 /// The object is gone or another one, or the API server refuses.
-pub async fn adopt<K: Reconciled>(cluster: &Cluster, object: &K) -> Result<(), ReconcileError> {
+pub(crate) async fn adopt<K: Reconciled>(cluster: &Cluster, object: &K) -> Result<(), ReconcileError> {
     let mut writer = StatusWriter::open(object);
     writer.add_finalizer(cluster, FINALIZER).await?;
     if object.is_suspended() {

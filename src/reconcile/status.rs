@@ -19,10 +19,10 @@ use crate::cluster::Cluster;
 use crate::k8s::{ObjectId, fields};
 
 /// The Ready message during a run.
-pub const IN_PROGRESS: &str = "Reconciliation in progress";
+pub(crate) const IN_PROGRESS: &str = "Reconciliation in progress";
 
 /// The status of the object of a run: as it is stored, and as the next write stores it.
-pub struct StatusWriter<K: Reconciled = FluxInstance> {
+pub(crate) struct StatusWriter<K: Reconciled = FluxInstance> {
     id: ObjectId,
     uid: Option<String>,
     /// Resource version of the last read or write; it guards every write.
@@ -38,7 +38,7 @@ pub struct StatusWriter<K: Reconciled = FluxInstance> {
 impl<K: Reconciled> StatusWriter<K> {
     /// Opens the status of an object as it was read. The request and the generation are those of that read. The next
     /// run handles later ones.
-    pub fn open(object: &K) -> Self {
+    pub(crate) fn open(object: &K) -> Self {
         let status = object.status().cloned().unwrap_or_default();
         let metadata = object.meta();
         StatusWriter {
@@ -59,7 +59,7 @@ impl<K: Reconciled> StatusWriter<K> {
 
     /// Marks progress: Reconciling has the stage's message. Ready has a fixed one, so that its time does not change
     /// with every stage.
-    pub fn progressing(&mut self, stage: &str) {
+    pub(crate) fn progressing(&mut self, stage: &str) {
         let moment = self.moment();
         let conditions = self.status.conditions();
         conditions::mark_reconciling(conditions, reason::PROGRESSING, IN_PROGRESS, moment);
@@ -67,7 +67,7 @@ impl<K: Reconciled> StatusWriter<K> {
     }
 
     /// Marks a failure that will be retried.
-    pub fn failed(&mut self, reason: &str, message: &str) {
+    pub(crate) fn failed(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
         let conditions = self.status.conditions();
         conditions::remove(conditions, condition::STALLED);
@@ -83,36 +83,36 @@ impl<K: Reconciled> StatusWriter<K> {
     }
 
     /// Marks a failure that only a change of the spec can fix.
-    pub fn stalled(&mut self, reason: &str, message: &str) {
+    pub(crate) fn stalled(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
         conditions::mark_stalled(self.status.conditions(), reason, message.trim_end(), moment);
     }
 
     /// Marks success.
-    pub fn ready(&mut self, message: &str) {
+    pub(crate) fn ready(&mut self, message: &str) {
         self.ready_because(reason::RECONCILIATION_SUCCEEDED, message);
     }
 
     /// Marks the object as ready for another reason than a successful run.
-    pub fn ready_because(&mut self, reason: &str, message: &str) {
+    pub(crate) fn ready_because(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
         conditions::mark_ready(self.status.conditions(), reason, message, moment);
     }
 
     /// Marks a new instance that is suspended.
-    pub fn initialized_suspended(&mut self) {
+    pub(crate) fn initialized_suspended(&mut self) {
         self.ready_because(reason::RECONCILIATION_DISABLED, "Initialized with reconciliation suspended");
     }
 
     /// Records that the request at the time of the read was handled.
-    pub fn handle_request(&mut self) {
+    pub(crate) fn handle_request(&mut self) {
         if let Some(token) = &self.requested_at {
             *self.status.last_handled_reconcile_at() = Some(token.clone());
         }
     }
 
     /// Adds the end of a run at the top of the history, with metadata about the reconciled revision.
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         digest: String,
         metadata: Option<BTreeMap<String, String>>,
@@ -140,7 +140,7 @@ impl<K: Reconciled> StatusWriter<K> {
     ///
     /// # Errors
     /// The instance was deleted or replaced, its definition has no status, or the API server does not answer.
-    pub async fn write(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
+    pub(crate) async fn write(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
         let id = &self.id.clone();
         // The closure runs again after each conflict and changes the writer every time, so the mutex lends it out.
         let writer = &Mutex::new(&mut *self);
@@ -175,7 +175,7 @@ impl<K: Reconciled> StatusWriter<K> {
     ///
     /// # Errors
     /// As [`StatusWriter::write`].
-    pub async fn add_finalizer(&mut self, cluster: &Cluster, name: &str) -> Result<(), ReconcileError> {
+    pub(crate) async fn add_finalizer(&mut self, cluster: &Cluster, name: &str) -> Result<(), ReconcileError> {
         let live = self.read(cluster).await?;
         let id = &self.id;
         let add = |live: Value| async move {
@@ -197,7 +197,7 @@ impl<K: Reconciled> StatusWriter<K> {
     ///
     /// # Errors
     /// [`ReconcileError::BeingDeleted`].
-    pub fn refuse_if_being_deleted(&self) -> Result<(), ReconcileError> {
+    pub(crate) fn refuse_if_being_deleted(&self) -> Result<(), ReconcileError> {
         match self.is_leaving {
             true => Err(ReconcileError::BeingDeleted { instance: self.id.clone() }),
             false => Ok(()),
@@ -266,7 +266,7 @@ impl<K: Reconciled> StatusWriter<K> {
 impl StatusWriter {
     /// Records whether a newer version of Flux is known that `range` does not allow. `range` is
     /// `spec.distribution.version`.
-    pub fn up_to_date(&mut self, version: &str, newer: Option<&str>, range: &str) {
+    pub(crate) fn up_to_date(&mut self, version: &str, newer: Option<&str>, range: &str) {
         let (status, reason, message) = match newer {
             None => {
                 (ConditionStatus::True, reason::UP_TO_DATE, format!("Flux {version} is the latest version known here"))
@@ -285,7 +285,7 @@ impl StatusWriter {
 /// Whether an object asks for a forced run that is not complete yet.
 ///
 /// The request is a pair of equal tokens; a failed run leaves it in place.
-pub fn is_forced<K: Reconciled>(object: &K) -> bool {
+pub(crate) fn is_forced<K: Reconciled>(object: &K) -> bool {
     let Some(forced) = object.annotation(FORCE_AT_ANNOTATION).filter(|token| !token.is_empty()) else { return false };
     let mut status = object.status().cloned().unwrap_or_default();
     let handled = status.last_handled_force_at().and_then(|handled| handled.as_deref());

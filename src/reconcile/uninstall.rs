@@ -107,7 +107,7 @@ pub struct UninstallResult {
     pub errors: Vec<(ObjectId, ClusterError)>,
     pub interrupt: Option<Interrupt>,
     /// Whether the instance itself was deleted; it is kept while work remains.
-    pub instance_gone: bool,
+    instance_gone: bool,
     pub duration: Duration,
 }
 

@@ -34,7 +34,7 @@ impl fmt::Display for ConditionView {
 
 /// The state of an object with respect to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Readiness {
+pub(super) enum Readiness {
     /// The request was handled, and the object is Ready in its current generation.
     Ready {
         message: String,
@@ -95,7 +95,7 @@ pub fn condition(object: &Value, condition_type: &str) -> Option<ConditionView> 
 }
 
 /// Returns the most informative condition: Ready once it is decided, then Stalled, then Reconciling.
-pub fn most_informative_condition(object: &Value) -> Option<ConditionView> {
+pub(super) fn most_informative_condition(object: &Value) -> Option<ConditionView> {
     use kind_of_condition::{READY, RECONCILING, STALLED};
     let holds = |name| condition(object, name).filter(|c| c.status == "True");
     let ready = condition(object, READY);
@@ -109,7 +109,7 @@ pub fn most_informative_condition(object: &Value) -> Option<ConditionView> {
 /// Assesses an object with respect to a request; `None` only asks whether it is ready.
 ///
 /// A request that a newer request has overwritten counts as handled once the newer request is handled.
-pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> Readiness {
+pub(super) fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> Readiness {
     if fields::is_being_deleted(object) {
         return Readiness::Deleting;
     }

@@ -29,7 +29,7 @@ use crate::format::tls::{self, ServerTrust, TlsSetupError};
 use crate::k8s::ObjectId;
 
 /// Default limit of an API call.
-pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Location of a pod's service account files.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 

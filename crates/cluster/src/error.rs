@@ -259,7 +259,7 @@ impl ClusterError {
     }
 
     /// Whether the object changed in the meantime, or another manager owns the fields to change.
-    pub fn is_conflict(&self) -> bool {
+    pub(crate) fn is_conflict(&self) -> bool {
         matches!(self.reason, Reason::Stale | Reason::FieldConflict { .. })
     }
 

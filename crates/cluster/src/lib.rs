@@ -35,7 +35,7 @@ mod streamed_body;
 mod transport;
 pub mod watch;
 
-pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect, contexts_with_servers};
+pub use connect::{Cluster, ConnectOptions, InCluster, connect, contexts_with_servers};
 pub use credential_plugin::{PluginRuns, PluginTerminal};
 pub use error::{Category, ClusterError, DeniedAccess, Endpoint, FieldConflict, Reason, ServerAnswer};
 pub use events::post_notification;

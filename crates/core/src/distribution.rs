@@ -83,15 +83,14 @@ pub use names::{FluxVersion, ImageDigest, ImageReference};
 use notation::Notation;
 use packaged::PackagedTree;
 pub use schema::{CrdSummary, ServedVersion};
-pub use tree::Tree;
-use tree::{FilesTree, FolderTree};
+use tree::{FilesTree, FolderTree, Tree};
 
 use crate::format::tarball::{ArchiveLimits, Files, TarballError, read_tarball};
 
 use crate::api::{Component, Variant};
 
 /// The registry of images in the manifests. A build replaces it by the real one.
-pub const PLACEHOLDER_REGISTRY: &str = "fluxcd";
+pub(crate) const PLACEHOLDER_REGISTRY: &str = "fluxcd";
 
 /// The notation files in reading order: shared definitions come first.
 const NOTATION: &[(&str, &str)] = &[
@@ -197,7 +196,7 @@ impl Distribution {
     ///
     /// # Errors
     /// It holds no version.
-    pub fn from_tree(origin: String, tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
+    fn from_tree(origin: String, tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
         let packaged = PackagedTree::open(tree)?;
         Ok(Self { source: DistributionSource::Packaged(Arc::new(packaged), origin), digest: None })
     }

@@ -7,7 +7,7 @@ pub mod fields;
 pub mod kstatus;
 pub mod label_selector;
 pub mod managed_fields;
-pub mod merge_keys;
+pub(crate) mod merge_keys;
 pub mod names;
 mod object_id;
 pub mod pod_trouble;

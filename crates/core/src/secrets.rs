@@ -31,7 +31,7 @@ pub use basic_auth::BasicAuth;
 pub use bearer_token::BearerToken;
 pub use bucket::Bucket;
 pub use github_app::{AppInstallation, GithubApp};
-pub use metadata::{check_annotation, check_label, check_name, check_namespace, parse_pairs, parse_text_pairs};
+pub use metadata::{check_name, check_namespace, parse_pairs, parse_text_pairs};
 pub use object::{ReplaceReason, SecretManifest, SecretObject};
 pub use proxy::Proxy;
 pub use registry::{DOCKER_HUB, Registry};
@@ -41,7 +41,7 @@ pub use text::SecretText;
 pub use tls::Tls;
 
 /// Type of Secrets that follow no convention of Kubernetes.
-pub const OPAQUE: &str = "Opaque";
+pub(crate) const OPAQUE: &str = "Opaque";
 /// Maximum size of the data in one Secret that the API server accepts: 1 MiB.
 pub const MAX_BYTES: usize = 1_048_576;
 

@@ -23,11 +23,11 @@ use serde_json::{Map, Value};
 pub use explain::FalsePart;
 
 /// Limit for the length of an expression in bytes.
-pub const MAX_LENGTH: usize = 16 << 10;
+const MAX_LENGTH: usize = 16 << 10;
 /// Limit for nested brackets, because the parser recurses.
-pub const MAX_DEPTH: usize = 48;
+const MAX_DEPTH: usize = 48;
 /// Limit for nested loops, because each loop may run over a large list.
-pub const MAX_LOOPS: usize = 3;
+const MAX_LOOPS: usize = 3;
 
 /// An expression that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -56,14 +56,13 @@ pub mod yaml;
 pub use error::{ExecutionError, ParseError};
 pub use limits::Limits;
 pub use regexp::Regexp;
-pub use slug::slugify;
 pub use template::{Data, MissingKey, Options, Syntax, Template};
 pub use text::Text;
 pub use time::{NamedInteger, Time, Zone};
 pub use value::{ElementType, List, Map, Value};
 
 /// Deepest nesting of actions and parentheses that is parsed; Go allows 10,000 parentheses and any number of actions.
-pub const MAX_NESTING: usize = 100;
+pub(crate) const MAX_NESTING: usize = 100;
 
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,7 @@ fn transliterate(character: char) -> &'static str {
 ///
 /// Other characters are transliterated (`é` → `e`, `北京` → `bei-jing`) or become dashes. Results are those of
 /// `gosimple/slug` v1.15.0 for English.
-pub fn slugify(text: &str) -> String {
+pub(crate) fn slugify(text: &str) -> String {
     let mut ascii = String::with_capacity(text.len());
     for character in text.trim().chars() {
         match character {

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::{Data, ExecutionError, Limits, Options, ParseError, Syntax, Template, slugify};
+use crate::slug::slugify;
+use crate::{Data, ExecutionError, Limits, Options, ParseError, Syntax, Template};
 
 mod functions;
 mod language;

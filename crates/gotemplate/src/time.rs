@@ -14,7 +14,7 @@ pub struct Time {
     /// Seconds since 1970 in UTC.
     pub seconds: i64,
     /// Nanoseconds of the second.
-    pub nanoseconds: u32,
+    pub(crate) nanoseconds: u32,
     /// Zone in which it prints.
     pub zone: Zone,
 }
@@ -30,7 +30,7 @@ pub struct Zone {
 
 impl Zone {
     /// UTC.
-    pub fn utc() -> Zone {
+    pub(crate) fn utc() -> Zone {
         Zone { name: "UTC".into(), offset: 0 }
     }
 }

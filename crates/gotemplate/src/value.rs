@@ -121,7 +121,7 @@ impl Value {
     }
 
     /// Returns Go's name of the kind, as `reflect.Kind` prints it.
-    pub fn kind_name(&self) -> &'static str {
+    pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Value::Nil => "invalid",
             Value::List(_) => "slice",
@@ -222,7 +222,7 @@ impl List {
     }
 
     /// Makes a nil slice.
-    pub fn nil(element: ElementType) -> List {
+    pub(crate) fn nil(element: ElementType) -> List {
         List { element, items: None }
     }
 
@@ -249,7 +249,7 @@ impl Map {
     }
 
     /// Makes a nil map.
-    pub fn nil() -> Map {
+    pub(crate) fn nil() -> Map {
         Map { element: ElementType::Any, entries: None }
     }
 
@@ -329,7 +329,7 @@ impl Map {
     }
 
     /// Whether this is a nil map.
-    pub fn is_nil(&self) -> bool {
+    pub(crate) fn is_nil(&self) -> bool {
         self.entries.is_none()
     }
 

@@ -164,7 +164,7 @@ impl DockerConfig {
     ///
     /// # Errors
     /// A file exists but cannot be read or parsed.
-    pub fn read_first(paths: &[PathBuf], search_path: Option<OsString>) -> Result<Self, LoginError> {
+    fn read_first(paths: &[PathBuf], search_path: Option<OsString>) -> Result<Self, LoginError> {
         for path in paths {
             let unreadable = |problem: String| LoginError::Read { path: path.display().to_string(), problem };
             match std::fs::metadata(path) {

@@ -19,8 +19,8 @@ pub struct MediaType;
 impl MediaType {
     pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
     pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-    pub const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
-    pub const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+    const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+    const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
     pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
     /// Value of `Accept`: without it a registry may answer 404.
     pub(super) const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, \
@@ -86,7 +86,7 @@ impl Descriptor {
     }
 
     /// Whether a registry may hold the content; a foreign layer is fetched from elsewhere.
-    pub fn is_distributable(&self) -> bool {
+    pub(crate) fn is_distributable(&self) -> bool {
         !self.media_type.contains(".foreign.") && !self.media_type.contains(".nondistributable.")
     }
 

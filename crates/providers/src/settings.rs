@@ -116,7 +116,7 @@ impl ProviderType {
     }
 
     /// Returns the cloud whose identity the type needs. Types that need one are not supported.
-    pub const fn cloud(self) -> Option<&'static str> {
+    const fn cloud(self) -> Option<&'static str> {
         match self {
             Type::AwsCodeCommitBranch
             | Type::AwsCodeCommitTag

@@ -12,7 +12,7 @@ use crate::manifest::{InputStrategy, ProviderReference};
 use crate::warning::{Warning, WarningKind};
 
 /// Limit for the input sets of a Permute strategy.
-pub const MAX_PERMUTATIONS: usize = 10_000;
+const MAX_PERMUTATIONS: usize = 10_000;
 
 /// The object that provides inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,7 +85,7 @@ impl InputSet {
 }
 
 /// The checksum used for identifiers.
-pub fn adler32(text: &str) -> u32 {
+pub(crate) fn adler32(text: &str) -> u32 {
     adler2::adler32_slice(text.as_bytes())
 }
 
@@ -140,7 +140,7 @@ pub fn select<'s>(
 /// Combines sources in order to the input sets of templates.
 ///
 /// # Errors
-/// An unknown strategy, more than [`MAX_PERMUTATIONS`], or a source whose normalised name is empty.
+/// An unknown strategy, too many permutations, or a source whose normalised name is empty.
 pub fn combine(
     sources: Vec<InputSource>,
     strategy: &InputStrategy,
@@ -255,7 +255,7 @@ fn permute(
 static SEPARATORS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\p{P}\p{White_Space}]+").ok());
 
 /// Normalises the name of a source for a Permute strategy: words of `[a-z0-9]`, joined by `_`.
-pub fn normalised_name(name: &str) -> String {
+pub(crate) fn normalised_name(name: &str) -> String {
     let lower = name.to_lowercase();
     let parted = match &*SEPARATORS {
         Some(separators) => separators.replace_all(&lower, "_"),

@@ -21,7 +21,7 @@ mod usage;
 mod warning;
 
 pub use error::{BuildErrorKind, FailurePosition, InputName, Origin, Part, ResourceSetError};
-pub use inputs::{InputSet, InputSource, MAX_PERMUTATIONS, SourceId, adler32, combine, normalised_name, select};
+pub use inputs::{InputSet, InputSource, SourceId, combine, select};
 pub use manifest::{
     ExportedInputs, InputProvider, InputStrategy, ProviderReference, ResourceSet, StepTemplates, Templates,
 };

@@ -59,9 +59,9 @@ pub struct ResourceSet {
     /// `apiVersion`, kind, namespace (may be empty) and name.
     pub id: SourceId,
     /// `commonMetadata.labels`.
-    pub common_labels: BTreeMap<String, String>,
+    pub(crate) common_labels: BTreeMap<String, String>,
     /// `commonMetadata.annotations`.
-    pub common_annotations: BTreeMap<String, String>,
+    pub(crate) common_annotations: BTreeMap<String, String>,
     /// The strategy for combining inputs.
     pub strategy: InputStrategy,
     /// Inline inputs.
@@ -174,7 +174,7 @@ impl ResourceSet {
     }
 
     /// Returns the name of the step that a template belongs to.
-    pub fn step_name(&self, origin: Origin) -> Option<&str> {
+    pub(crate) fn step_name(&self, origin: Origin) -> Option<&str> {
         Some(self.steps.get(origin.step?)?.name.as_str())
     }
 
@@ -351,7 +351,7 @@ impl InputProvider {
     }
 
     /// Returns the inputs of a `Static` provider: its default values with this `id`.
-    pub fn static_source(&self, id: u32) -> InputSource {
+    pub(crate) fn static_source(&self, id: u32) -> InputSource {
         let mut set = self.default_values.clone();
         set.insert("id".to_owned(), Value::String(id.to_string()));
         InputSource { id: self.id.clone(), labels: self.labels.clone(), sets: vec![set] }

@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::inputs::{adler32, normalised_name};
 use crate::offline::{DocumentStream, ManifestFiles, build};
-use crate::{
-    BuildErrorKind, BuiltSet, ExportedInputs, Options, ResourceSetError, WarningKind, adler32, normalised_name,
-};
+use crate::{BuildErrorKind, BuiltSet, ExportedInputs, Options, ResourceSetError, WarningKind};
 
 fn manifest(spec: &str) -> String {
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();

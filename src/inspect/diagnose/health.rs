@@ -53,7 +53,7 @@ impl HealthVerdict {
     }
 
     /// Whether nothing fails and everything that decides the verdict could be read.
-    pub fn is_healthy(self) -> bool {
+    pub(crate) fn is_healthy(self) -> bool {
         !matches!(self, HealthVerdict::Failing | HealthVerdict::Unknown | HealthVerdict::NotInstalled)
     }
 }

@@ -172,7 +172,7 @@ impl Bundle {
 }
 
 /// Returns the namespaces in which Flux works: those of its objects, its controllers, and the objects it applied.
-pub fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
+pub(crate) fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
     let mut namespaces = BTreeSet::new();
     for object in objects {
         let is_flux = kinds::of(fields::group(object), fields::kind(object)).is_some();
@@ -194,7 +194,7 @@ pub fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeS
 }
 
 /// Reduces an object that is large or mostly irrelevant, such as a node or a definition.
-pub fn summary(object: Value) -> Value {
+pub(crate) fn summary(object: Value) -> Value {
     let kept: &[&str] = match (fields::group(&object), fields::kind(&object)) {
         ("", "Node") => &[
             "/metadata/name",
@@ -238,7 +238,7 @@ pub fn summary(object: Value) -> Value {
 }
 
 /// Reduces an object to its identity and status, without its spec.
-pub fn without_volatile_fields(mut object: Value) -> Value {
+pub(crate) fn without_volatile_fields(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.retain(|key, _| ["apiVersion", "kind", "metadata", "status"].contains(&key.as_str()));
     }

@@ -37,7 +37,7 @@ use places::{
 use text::MaskExtent;
 
 /// Replaces removed text.
-pub const MASK: &str = "[masked]";
+pub(crate) const MASK: &str = "[masked]";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Longer values of foreign annotations are copies of objects, certificates or state, which explain nothing about Flux.
 const LONGEST_ANNOTATION: usize = 200;
@@ -57,7 +57,7 @@ pub struct MaskedValues {
 }
 
 /// Prepares a foreign text for a page that is sent to others: without credentials and queries of addresses.
-pub fn shareable_text(text: &str) -> String {
+pub(crate) fn shareable_text(text: &str) -> String {
     text::mask(text, MaskExtent::CredentialsAndQueries, &BTreeSet::new()).0
 }
 
@@ -67,12 +67,12 @@ pub fn shareable_line(line: &str) -> String {
 }
 
 /// Removes user, password, query and fragment from an address.
-pub fn plain_address(address: &str) -> String {
+pub(crate) fn plain_address(address: &str) -> String {
     text::plain_address(address)
 }
 
 /// Masks secrets and counts them.
-pub struct Redactor {
+pub(crate) struct Redactor {
     salt: Vec<u8>,
     known: KnownValues,
     /// Names of Secrets, because a field called `secret` may contain one.
@@ -86,7 +86,7 @@ pub struct Redactor {
 
 impl Redactor {
     /// Creates a redactor. Under one salt, equal values have equal hashes. Without the salt, the hashes reveal nothing.
-    pub fn new(salt: Vec<u8>) -> Self {
+    pub(crate) fn new(salt: Vec<u8>) -> Self {
         Redactor {
             salt,
             known: KnownValues::default(),
@@ -99,7 +99,7 @@ impl Redactor {
 
     /// Learns the secrets of an object, so that they are masked in every text: the values of a Secret, also of one
     /// inside another object, and the values of fields named like credentials.
-    pub fn learn(&mut self, object: &Value) {
+    pub(crate) fn learn(&mut self, object: &Value) {
         if fields::kind(object) == "Secret" {
             self.secrets.insert(fields::name(object).to_owned());
         }
@@ -182,7 +182,7 @@ impl Redactor {
     }
 
     /// Prepares the search for everything learnt, and returns why masking may be incomplete, if so.
-    pub fn prepare(&mut self) -> Option<&str> {
+    pub(crate) fn prepare(&mut self) -> Option<&str> {
         if let Err(error) = text::check() {
             self.incomplete = Some(format!("texts cannot be searched for credentials: {error}"));
         }
@@ -193,7 +193,7 @@ impl Redactor {
     }
 
     /// Returns the masked values so far, by object.
-    pub fn masked(&self) -> Vec<MaskedValues> {
+    pub(crate) fn masked(&self) -> Vec<MaskedValues> {
         self.masked.iter().map(|(what, count)| MaskedValues { what: what.clone(), count: *count }).collect()
     }
 
@@ -217,7 +217,7 @@ impl Redactor {
     }
 
     /// Removes credentials from the lines of a log.
-    pub fn log(&mut self, what: &str, lines: &[String]) -> Vec<String> {
+    pub(crate) fn log(&mut self, what: &str, lines: &[String]) -> Vec<String> {
         self.prepare();
         let mut cleaned = Vec::with_capacity(lines.len());
         let mut count = 0;
@@ -249,7 +249,7 @@ impl Redactor {
     }
 
     /// Removes credentials from an object.
-    pub fn object(&mut self, mut object: Value) -> Value {
+    pub(crate) fn object(&mut self, mut object: Value) -> Value {
         self.prepare();
         let what = ObjectId::of(&object).to_string();
         let mut count = 0;

@@ -53,7 +53,7 @@ pub fn size_text(bytes: u64) -> String {
 }
 
 /// Adds one object to the counts of its kind, by its own report, as a FluxReport does.
-pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
+pub(crate) fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
     row.storage_bytes += object.status.artifact.as_ref().and_then(|a| a.size).unwrap_or(0);
     if object.is_suspended(kind) {
         row.suspended += 1;
@@ -90,7 +90,7 @@ pub fn stats_by_health(snapshot: &Snapshot, namespace: Option<&str>, now: Timest
 }
 
 /// An empty row of a kind.
-pub fn empty_stats(kind: &FluxKind) -> StatsRow {
+pub(crate) fn empty_stats(kind: &FluxKind) -> StatsRow {
     StatsRow {
         api_version: kind.resource_type().api_version(),
         kind: kind.kind.into(),

@@ -308,7 +308,7 @@ impl FluxObject {
     /// Whether a controller reports a status. A Provider, an Alert and a HelmRepository of type `oci` have no status at
     /// all, because they only configure others
     /// (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
-    pub fn becomes_ready(&self, kind: &FluxKind) -> bool {
+    pub(crate) fn becomes_ready(&self, kind: &FluxKind) -> bool {
         kind.has_status && !(kind.kind == "HelmRepository" && self.spec.kind.as_deref() == Some("oci"))
     }
 
@@ -318,7 +318,7 @@ impl FluxObject {
     }
 
     /// Returns the name of its source.
-    pub fn source_name(&self) -> Option<&str> {
+    pub(crate) fn source_name(&self) -> Option<&str> {
         self.source_reference().map(|reference| reference.name.as_str())
     }
 

@@ -22,7 +22,7 @@ use crate::k8s::label_selector::LabelSelector;
 
 /// Something that a view needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Need {
+pub(crate) enum Need {
     /// Every object of a kind, in one namespace or all (`None`).
     List {
         resource: ResourceType,
@@ -60,7 +60,7 @@ pub enum Need {
 
 /// The answer to a [`Need`].
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// The objects; the list may be empty.
     Objects(Vec<Value>),
     Kind(ResourceType),
@@ -80,7 +80,7 @@ pub(in crate::inspect) const WORTH_A_LIST: usize = 8;
 
 /// A manifest whose version is not the newest of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutdatedManifest {
+pub(crate) struct OutdatedManifest {
     /// The file or other source of the text.
     pub origin: String,
     /// Line of its `apiVersion`, from 1; `None` if unknown.
@@ -176,25 +176,32 @@ impl Snapshot {
     }
 
     /// Returns the Flux objects of a dump with an older version, in reading order.
-    pub fn outdated(&self) -> &[OutdatedManifest] {
+    pub(crate) fn outdated(&self) -> &[OutdatedManifest] {
         &self.outdated
     }
 
     /// Records an empty list of a kind.
-    pub fn insert_empty_list(&mut self, group: &str, kind: &str) {
+    pub(crate) fn insert_empty_list(&mut self, group: &str, kind: &str) {
         self.listed.insert((group.into(), kind.into()));
     }
 
-    pub fn insert_log(&mut self, namespace: &str, pod: &str, container: &str, previous: bool, lines: Vec<String>) {
+    pub(crate) fn insert_log(
+        &mut self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        previous: bool,
+        lines: Vec<String>,
+    ) {
         self.logs.insert((namespace.into(), pod.into(), container.into(), previous), lines);
     }
 
-    pub fn insert_version(&mut self, version: Value) {
+    pub(crate) fn insert_version(&mut self, version: Value) {
         self.version = Some(version);
     }
 
     /// Stores the answer to a need.
-    pub fn answer(&mut self, need: Need, answer: Answer) {
+    pub(crate) fn answer(&mut self, need: Need, answer: Answer) {
         let outcome = match (&need, answer) {
             (_, Answer::Objects(objects)) => {
                 for object in objects {
@@ -236,7 +243,7 @@ impl Snapshot {
 
     /// Returns the needs that are not known yet; empty when the last view is final. An object whose kind will be listed
     /// anyway is not read by name.
-    pub fn take_needs(&self) -> Vec<Need> {
+    pub(crate) fn take_needs(&self) -> Vec<Need> {
         let mut needs = std::mem::take(&mut *self.missing.borrow_mut());
         let listed: BTreeSet<(ResourceType, Option<String>)> = needs
             .iter()
@@ -287,7 +294,7 @@ impl Snapshot {
     }
 
     /// Returns the first refusal, for views that cannot work without the object.
-    pub fn denied(&self) -> Option<(&Need, &str)> {
+    pub(crate) fn denied(&self) -> Option<(&Need, &str)> {
         self.done.iter().find_map(|(need, outcome)| match outcome {
             NeedOutcome::Denied(message) => Some((need, message.as_str())),
             _ => None,
@@ -320,13 +327,13 @@ impl Snapshot {
 
     /// Requests the schemas in definitions, which are omitted by default because they are most of a long text. A view
     /// that reads them must request them in the first round.
-    pub fn want_schemas(&self) {
+    pub(crate) fn want_schemas(&self) {
         self.parts.set(Parts { schemas: true, ..self.parts.get() });
     }
 
     /// Requests the managed fields of objects, which are omitted by default because they are a third of most objects. A
     /// view that reads them must request them in the first round.
-    pub fn want_managers(&self) {
+    pub(crate) fn want_managers(&self) {
         self.parts.set(Parts { managers: true, ..self.parts.get() });
     }
 
@@ -350,7 +357,7 @@ impl Snapshot {
     }
 
     /// Returns the Flux kinds with a definition: none before the definitions are read, all if they cannot be read.
-    pub fn defined_kinds(&self) -> Vec<&'static FluxKind> {
+    pub(crate) fn defined_kinds(&self) -> Vec<&'static FluxKind> {
         let definitions: BTreeSet<&str> = self.list(&CRD, None).into_iter().map(fields::name).collect();
         let is_defined = |kind: &&FluxKind| {
             self.complete
@@ -409,7 +416,12 @@ impl Snapshot {
     /// Like [`Snapshot::list`], but only objects that match the selector are read from a cluster.
     ///
     /// `selector` is in Kubernetes' syntax; a dump is filtered here.
-    pub fn list_labelled(&self, resource: &ResourceType, namespace: Option<&str>, selector: &str) -> Vec<&Value> {
+    pub(crate) fn list_labelled(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        selector: &str,
+    ) -> Vec<&Value> {
         let namespace = namespace.filter(|_| resource.namespaced);
         if !self.list_is_done(resource, namespace) {
             self.need(Need::List {
@@ -426,7 +438,7 @@ impl Snapshot {
     }
 
     /// Returns the loaded objects of a kind without recording a need.
-    pub fn loaded<'a>(
+    pub(crate) fn loaded<'a>(
         &'a self,
         resource: &ResourceType,
         namespace: Option<&str>,
@@ -463,7 +475,7 @@ impl Snapshot {
     }
 
     /// Returns why a container's log could not be read; `None` if it was, or is not known yet.
-    pub fn log_trouble(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Option<&str> {
+    pub(crate) fn log_trouble(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Option<&str> {
         let need = Need::Logs { namespace: namespace.into(), pod: pod.into(), container: container.into(), previous };
         match self.done.get(&need) {
             Some(NeedOutcome::Unavailable(why)) => Some(why),
@@ -504,7 +516,7 @@ impl Snapshot {
 /// sets of managed fields, which take most memory (manager and version are kept). Two kinds of field sets are kept:
 /// those of the few suspended objects, which show who suspended them, and those of people and foreign tools after the
 /// creation, which show what was changed by hand.
-pub fn trim(object: &mut Value) {
+pub(crate) fn trim(object: &mut Value) {
     if fields::kind(object) == "Secret" && fields::group(object).is_empty() {
         let names_an_issuer = fields::name(object) == ENTITLEMENT_SECRET;
         for field in ["data", "stringData"] {
@@ -529,11 +541,6 @@ pub fn trim(object: &mut Value) {
             manager.remove("fieldsV1");
         }
     }
-}
-
-/// Returns the namespaces of the objects with exactly this name.
-pub fn elsewhere<'a>(objects: impl IntoIterator<Item = &'a Value>, name: &str) -> Vec<&'a str> {
-    objects.into_iter().filter(|o| fields::name(o) == name).filter_map(fields::namespace).collect()
 }
 
 #[cfg(test)]

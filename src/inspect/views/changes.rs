@@ -23,9 +23,9 @@ use crate::inspect::views::inventory;
 use crate::k8s::{ObjectId, fields, managed_fields};
 
 /// Type of the Secrets in which Helm stores releases (<https://helm.sh/docs/topics/advanced/#storage-backends>).
-pub const HELM_RELEASE_TYPE: &str = "helm.sh/release.v1";
+pub(crate) const HELM_RELEASE_TYPE: &str = "helm.sh/release.v1";
 /// Selects those Secrets.
-pub const HELM_STORAGE: &str = "owner=helm";
+pub(crate) const HELM_STORAGE: &str = "owner=helm";
 /// Limit for the fields listed for one write.
 const MAX_FIELDS: usize = 20;
 /// Two reports of the same change differ by at most about this much.

@@ -18,7 +18,7 @@ use crate::k8s::kstatus::{Health, Status};
 use crate::k8s::pod_trouble::trouble;
 
 /// Label selector of all objects installed by Flux.
-pub const PART_OF_FLUX: &str = "app.kubernetes.io/part-of=flux";
+pub(crate) const PART_OF_FLUX: &str = "app.kubernetes.io/part-of=flux";
 
 /// A controller's Deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -66,7 +66,7 @@ pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
 }
 
 /// Returns the Deployments of an instance's controllers that lack Flux's label, by name.
-pub fn unlabelled<'a>(snapshot: &'a Snapshot, instance: &Value) -> Vec<&'a Value> {
+pub(crate) fn unlabelled<'a>(snapshot: &'a Snapshot, instance: &Value) -> Vec<&'a Value> {
     let namespace = fields::namespace(instance);
     unfound(snapshot, instance).iter().filter_map(|name| by_name(snapshot, namespace, name)).collect()
 }
@@ -97,7 +97,7 @@ fn unfound(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
 }
 
 /// Returns the pods that a Deployment selects.
-pub fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
+pub(crate) fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
     let Some(wanted) = fields::at(deployment, "/spec/selector/matchLabels").and_then(Value::as_object) else {
         return vec![];
     };

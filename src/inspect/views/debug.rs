@@ -15,7 +15,7 @@ use crate::format::yaml;
 use crate::k8s::fields;
 
 /// Replaces a value from a Secret.
-pub const MASK: &str = "[masked]";
+pub(crate) const MASK: &str = "[masked]";
 
 /// A ConfigMap or Secret with values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub struct ValueSource {
     /// Use only the value of this key; in a substitution every key is a variable.
     pub key: Option<String>,
     /// Path of a single value.
-    pub target_path: Option<String>,
+    target_path: Option<String>,
     /// Whether the source may be missing.
-    pub is_optional: bool,
+    is_optional: bool,
 }
 
 impl ValueSource {

@@ -127,7 +127,7 @@ pub fn related(object: &Value) -> Vec<ObjectId> {
 }
 
 /// Returns the newest warning about an object among these events.
-pub fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectId, reasons: &[&str]) -> Option<&'a Value> {
+pub(crate) fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectId, reasons: &[&str]) -> Option<&'a Value> {
     events
         .iter()
         .copied()

@@ -89,12 +89,12 @@ pub(crate) fn entries_where(object: &Value, is_meant: impl Fn(&str) -> bool) -> 
 }
 
 /// An inventory entry with its live object.
-pub type EntryWithObject<'a> = (ObjectId, Option<&'a Value>);
+type EntryWithObject<'a> = (ObjectId, Option<&'a Value>);
 
 /// Returns the entries of an inventory with their live objects; `None` while those are loading.
 ///
 /// From a cluster it reads one list per kind, and then single objects that the lists do not contain.
-pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<EntryWithObject<'a>>> {
+pub(crate) fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<EntryWithObject<'a>>> {
     list_owned(snapshot, owner, |_| true);
     if snapshot.is_loading() {
         return None;
@@ -107,7 +107,7 @@ pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<EntryWi
 }
 
 /// Like [`owned`], for views that show entries before their objects are loaded.
-pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<EntryWithObject<'a>> {
+pub(crate) fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<EntryWithObject<'a>> {
     owned(snapshot, owner).unwrap_or_else(|| entries(owner).into_iter().map(|id| (id, None)).collect())
 }
 

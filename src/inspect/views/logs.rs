@@ -197,7 +197,7 @@ pub fn split_moment(line: &str) -> (Option<Timestamp>, &str) {
 
 /// Returns the containers of Flux's controllers and of the operator, by controller and pod; an empty list of names
 /// selects all.
-pub fn sources(snapshot: &Snapshot, controllers: &[String]) -> Vec<LogSource> {
+pub(crate) fn sources(snapshot: &Snapshot, controllers: &[String]) -> Vec<LogSource> {
     let is_wanted = |name: &str| {
         controllers.is_empty()
             || controllers.iter().any(|wanted| name == wanted || name.strip_suffix("-controller") == Some(wanted))

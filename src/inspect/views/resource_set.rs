@@ -20,7 +20,7 @@ pub fn is_resource_set(object: &Value) -> bool {
 
 /// Returns the providers that a ResourceSet names or selects, in the order of their input sets; `None` for a named
 /// provider that is not known.
-pub fn providers<'a>(snapshot: &'a Snapshot, set: &Value) -> BTreeMap<ObjectId, Option<&'a Value>> {
+pub(crate) fn providers<'a>(snapshot: &'a Snapshot, set: &Value) -> BTreeMap<ObjectId, Option<&'a Value>> {
     let mut found = BTreeMap::new();
     // A spec that cannot be decoded has no known providers. The conditions of the object report the error.
     let Ok(templates) = Templates::decode(set, &mut vec![]) else { return found };

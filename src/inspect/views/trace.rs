@@ -138,7 +138,7 @@ fn input_providers(snapshot: &Snapshot, set: &Value) -> Vec<TraceStep> {
 }
 
 /// Returns the sources of a reconciler's content, nearest first; `None` when it has no source.
-pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>> {
+pub(crate) fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>> {
     let mut steps: Vec<TraceStep> = Vec::new();
     let mut reference = source_of(reconciler)?;
     while steps.len() < MAX_STEPS && steps.iter().all(|s| s.object != reference) {

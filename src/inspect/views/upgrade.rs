@@ -67,7 +67,7 @@ impl Target {
     }
 
     /// Returns the version of a manifest if the target no longer serves it.
-    pub fn unserved<'a>(&self, object: &'a Value) -> Option<&'a str> {
+    pub(crate) fn unserved<'a>(&self, object: &'a Value) -> Option<&'a str> {
         let served = self.served.get(&(fields::group(object).to_owned(), fields::kind(object).to_owned()))?;
         Some(fields::version(object)).filter(|version| !served.contains(*version))
     }
@@ -84,7 +84,7 @@ impl Target {
     }
 
     /// Returns the changes for an object: whether it breaks, and why.
-    pub fn object_changes(&self, object: &Value) -> Vec<(bool, String)> {
+    fn object_changes(&self, object: &Value) -> Vec<(bool, String)> {
         let version = &self.version.version;
         let mut found = vec![];
         if let Some(old) = self.unserved(object) {
@@ -130,7 +130,7 @@ impl Target {
 }
 
 /// Returns `DEFINITION VERSION` for every version at which objects are stored and that the target does not serve.
-pub fn dropped_versions(snapshot: &Snapshot, target: &Target) -> Vec<String> {
+pub(crate) fn dropped_versions(snapshot: &Snapshot, target: &Target) -> Vec<String> {
     let of = |definition: &Value| {
         let dropped = target.dropped(definition).into_iter();
         dropped.map(|old| format!("{} {old}", fields::name(definition))).collect::<Vec<_>>()
@@ -139,7 +139,7 @@ pub fn dropped_versions(snapshot: &Snapshot, target: &Target) -> Vec<String> {
 }
 
 /// Returns the objects that the target rejects or treats differently, by whether it breaks them and how.
-pub fn changed_objects(snapshot: &Snapshot, target: &Target) -> BTreeMap<(bool, String), Vec<String>> {
+pub(crate) fn changed_objects(snapshot: &Snapshot, target: &Target) -> BTreeMap<(bool, String), Vec<String>> {
     let mut different: BTreeMap<(bool, String), Vec<String>> = BTreeMap::new();
     for object in snapshot.defined_kinds().into_iter().flat_map(|kind| snapshot.list(&kind.resource_type(), None)) {
         // Stored objects are read at a served version; the check of API versions reports writers of old ones.
@@ -159,7 +159,7 @@ pub struct Argument {
 }
 
 /// Returns the arguments that patches add to controllers.
-pub fn patched_arguments(patches: &[Value]) -> Vec<Argument> {
+pub(crate) fn patched_arguments(patches: &[Value]) -> Vec<Argument> {
     let mut found = vec![];
     for patch in patches {
         let Ok(documents) = yaml::parse_documents(fields::text(patch, "/patch")) else { continue };
@@ -198,7 +198,7 @@ fn arguments_in(value: &Value, found: &mut Vec<String>) {
 }
 
 /// Returns the arguments of a running controller.
-pub fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
+pub(crate) fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
     let name = fields::name(deployment);
     let is_it = |component: &Component| {
         // The Deployment of a shard is called `source-controller-SHARD`.
@@ -211,7 +211,7 @@ pub fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
 }
 
 /// Returns the strictness of substitution, if the arguments set it.
-pub fn strictness_argument(arguments: &[Argument]) -> Option<bool> {
+pub(crate) fn strictness_argument(arguments: &[Argument]) -> Option<bool> {
     let value = |argument: &Argument| {
         let (_, after) = argument.text.split_once(STRICT_SUBSTITUTION)?;
         // More gates may follow in the same argument.
@@ -222,7 +222,7 @@ pub fn strictness_argument(arguments: &[Argument]) -> Option<bool> {
 }
 
 /// Whether a Kustomization substitutes variables.
-pub fn substitutes(kustomization: &Value) -> bool {
+pub(crate) fn substitutes(kustomization: &Value) -> bool {
     let is_one = fields::group(kustomization) == KUSTOMIZE_GROUP && fields::kind(kustomization) == "Kustomization";
     let own = kustomization.pointer("/spec/postBuild/substitute").and_then(Value::as_object);
     is_one

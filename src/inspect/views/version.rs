@@ -65,7 +65,7 @@ pub fn operator_version(snapshot: &Snapshot) -> Option<String> {
 }
 
 /// Returns the current Flux version: of the instance, or else of the definitions in the cluster.
-pub fn distribution_version(snapshot: &Snapshot, instance: Option<&Value>) -> Option<String> {
+pub(crate) fn distribution_version(snapshot: &Snapshot, instance: Option<&Value>) -> Option<String> {
     let applied = instance.and_then(|i| fields::some_text(i, "/status/lastAppliedRevision"));
     if let Some(applied) = applied {
         return applied.split('@').next().map(Into::into);

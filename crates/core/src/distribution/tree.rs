@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use crate::format::tarball::{ArchiveLimits, Files};
 
 /// A tree of files, read by their path below its root, with `/` between the parts.
-pub trait Tree: Debug + Send + Sync {
+pub(crate) trait Tree: Debug + Send + Sync {
     /// Returns the content of a file; `None` if it does not exist.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ impl WholeFile {
     ///
     /// # Errors
     /// As [`WholeFile::beside`].
-    pub fn of_usual_mode(path: &Path) -> io::Result<Self> {
+    pub(crate) fn of_usual_mode(path: &Path) -> io::Result<Self> {
         WholeFile::with_mode(path, 0o666)
     }
 

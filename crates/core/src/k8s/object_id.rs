@@ -85,7 +85,7 @@ impl ObjectId {
     ///
     /// Namespace and group may be empty. Names of RBAC objects may hold colons, which are written as two underscores
     /// (<https://fluxcd.io/flux/components/kustomize/kustomizations/#inventory>).
-    pub fn inventory_id(&self) -> String {
+    pub(crate) fn inventory_id(&self) -> String {
         let ObjectId { namespace, name, group, kind, .. } = self;
         if group == RBAC_GROUP && RBAC_KINDS.contains(&kind.as_str()) {
             format!("{namespace}_{}_{group}_{kind}", name.replace(':', "__"))

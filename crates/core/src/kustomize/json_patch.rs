@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 /// Operations in order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JsonPatch {
+pub(crate) struct JsonPatch {
     pub operations: Vec<Operation>,
 }
 
 /// A single change.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Operation {
+pub(crate) enum Operation {
     Add { path: Pointer, value: Value },
     Remove { path: Pointer },
     Replace { path: Pointer, value: Value },
@@ -26,7 +26,7 @@ pub enum Operation {
 
 /// A JSON pointer (RFC 6901) to something below the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pointer {
+pub(crate) struct Pointer {
     text: String,
     parents: Vec<String>,
     last: String,
@@ -56,7 +56,7 @@ impl JsonPatch {
     ///
     /// # Errors
     /// Unknown operations, missing fields, invalid pointers.
-    pub fn from_operations(operations: &[Value]) -> Result<Self, JsonPatchError> {
+    pub(crate) fn from_operations(operations: &[Value]) -> Result<Self, JsonPatchError> {
         let operations = operations
             .iter()
             .enumerate()
@@ -69,7 +69,7 @@ impl JsonPatch {
     ///
     /// # Errors
     /// An operation does not apply; the document is then half changed and must be dropped.
-    pub fn apply(&self, document: &mut Value) -> Result<(), JsonPatchError> {
+    pub(crate) fn apply(&self, document: &mut Value) -> Result<(), JsonPatchError> {
         let mut left = MAX_COPIED;
         for (index, operation) in self.operations.iter().enumerate() {
             operation.apply(document, &mut left).map_err(|(path, problem)| JsonPatchError::DoesNotApply {
@@ -155,7 +155,7 @@ impl Operation {
     ///
     /// # Errors
     /// The path is not a pointer.
-    pub fn add(path: &str, value: Value) -> Result<Self, JsonPatchError> {
+    pub(crate) fn add(path: &str, value: Value) -> Result<Self, JsonPatchError> {
         Ok(Operation::Add { path: built_in_pointer(path)?, value })
     }
 
@@ -163,16 +163,8 @@ impl Operation {
     ///
     /// # Errors
     /// The path is not a pointer.
-    pub fn replace(path: &str, value: Value) -> Result<Self, JsonPatchError> {
+    pub(crate) fn replace(path: &str, value: Value) -> Result<Self, JsonPatchError> {
         Ok(Operation::Replace { path: built_in_pointer(path)?, value })
-    }
-
-    /// See [`Operation::add`].
-    ///
-    /// # Errors
-    /// The path is not a pointer.
-    pub fn remove(path: &str) -> Result<Self, JsonPatchError> {
-        Ok(Operation::Remove { path: built_in_pointer(path)? })
     }
 
     fn name(&self) -> &'static str {

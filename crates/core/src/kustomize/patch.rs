@@ -22,7 +22,7 @@ pub struct Patch {
 
 /// A parsed patch.
 #[derive(Clone, Debug, PartialEq)]
-pub enum PatchBody {
+enum PatchBody {
     Json6902(JsonPatch),
     /// Partial objects, at least one.
     StrategicMerge(Vec<Value>),
@@ -127,7 +127,7 @@ impl Patch {
     /// # Errors
     /// The text is empty, not YAML, or neither a list of operations nor partial objects, or the patch lacks a target
     /// that it needs.
-    pub fn read(&self) -> Result<PatchBody, PatchErrorKind> {
+    fn read(&self) -> Result<PatchBody, PatchErrorKind> {
         if self.patch.trim().is_empty() {
             return Err(PatchErrorKind::Empty);
         }

@@ -65,18 +65,18 @@ pub struct DuplicateObject(pub ObjectId);
 /// A patch may select an object by its original name and namespace as well as by the current ones, so a name suffix
 /// does not hide it.
 #[derive(Clone, Debug)]
-pub struct Resource {
+pub(crate) struct Resource {
     pub object: Value,
     previous: Vec<(String, String)>,
 }
 
 impl Resource {
-    pub fn new(object: Value) -> Self {
+    pub(crate) fn new(object: Value) -> Self {
         Resource { object, previous: Vec::new() }
     }
 
     /// The identity the object has now.
-    pub fn current_id(&self) -> ObjectId {
+    pub(crate) fn current_id(&self) -> ObjectId {
         ObjectId::of(&self.object)
     }
 
@@ -89,12 +89,12 @@ impl Resource {
     }
 
     /// The name before any change.
-    pub fn original_name(&self) -> &str {
+    pub(crate) fn original_name(&self) -> &str {
         self.previous.first().map_or_else(|| name(&self.object), |(name, _)| name.as_str())
     }
 
     /// The namespace before any change; empty for none.
-    pub fn original_namespace(&self) -> &str {
+    pub(crate) fn original_namespace(&self) -> &str {
         self.previous.first().map_or_else(|| namespace(&self.object), |(_, namespace)| namespace.as_str())
     }
 
@@ -107,7 +107,7 @@ impl Resource {
 
 /// The objects of a build, in the order they were added.
 #[derive(Clone, Debug, Default)]
-pub struct ResourceList(pub Vec<Resource>);
+pub struct ResourceList(pub(crate) Vec<Resource>);
 
 impl ResourceList {
     /// Collects objects into a list.
@@ -131,7 +131,7 @@ impl ResourceList {
 
     /// # Errors
     /// Two objects share an identity.
-    pub fn check_unique(&self) -> Result<(), DuplicateObject> {
+    pub(crate) fn check_unique(&self) -> Result<(), DuplicateObject> {
         let mut seen = HashSet::with_capacity(self.0.len());
         for resource in &self.0 {
             let object = &resource.object;

@@ -56,7 +56,7 @@ pub enum SelectorError {
 
 /// A target that is ready to be matched with objects.
 #[derive(Clone, Debug)]
-pub struct CompiledSelector {
+pub(crate) struct CompiledSelector {
     group: FieldPattern,
     version: FieldPattern,
     kind: FieldPattern,
@@ -107,7 +107,7 @@ impl Selector {
     ///
     /// # Errors
     /// A field is not a regular expression or not a label selector.
-    pub fn compile(&self) -> Result<CompiledSelector, SelectorError> {
+    pub(crate) fn compile(&self) -> Result<CompiledSelector, SelectorError> {
         let labels = |field, text: &str| text.parse().map_err(|source| SelectorError::Labels { field, source });
         Ok(CompiledSelector {
             group: FieldPattern::compile("group", &self.group)?,
@@ -124,7 +124,7 @@ impl Selector {
 impl CompiledSelector {
     /// Whether the object is selected. Current and original names and namespaces both count; an object without a
     /// namespace is in `default`.
-    pub fn matches(&self, resource: &Resource) -> bool {
+    pub(crate) fn matches(&self, resource: &Resource) -> bool {
         let object = &resource.object;
         let (group, version) = group_version(object);
         let kind = kind(object);

@@ -52,7 +52,7 @@ enum Directive {
 ///
 /// # Errors
 /// The patch has another shape than the object, an unknown directive, or list items without their merge key.
-pub fn merge(object: &mut Value, patch: &Value, group: &str, kind: &str) -> Result<bool, MergeError> {
+pub(crate) fn merge(object: &mut Value, patch: &Value, group: &str, kind: &str) -> Result<bool, MergeError> {
     let merged = merge_value(
         Some(std::mem::take(object)),
         patch,

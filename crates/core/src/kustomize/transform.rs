@@ -8,7 +8,7 @@ use super::resource::{Resource, ResourceList, child_mut, group_version, is_clust
 
 /// A new image for containers that run `name` with any tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImageReplacement {
+pub(crate) struct ImageReplacement {
     /// The image to replace, without tag and digest.
     pub name: String,
     pub new_name: String,
@@ -76,7 +76,7 @@ impl ResourceList {
     ///
     /// A reference is rewritten if no object of its kind still has the name and exactly one had it before. Names of
     /// objects outside the list (`cluster-admin`) are kept.
-    pub fn fix_references(&mut self) {
+    pub(crate) fn fix_references(&mut self) {
         let mut renamed: HashMap<(String, String), Option<String>> = HashMap::new();
         for resource in &self.0 {
             let kind = kind(&resource.object);
@@ -112,7 +112,7 @@ impl ResourceList {
     }
 
     /// Replaces images of containers and init containers in pod templates.
-    pub fn replace_images(&mut self, images: &[ImageReplacement]) {
+    pub(crate) fn replace_images(&mut self, images: &[ImageReplacement]) {
         for resource in &mut self.0 {
             let Some(pod) = pod_spec_mut(&mut resource.object) else { continue };
             for field in ["initContainers", "containers"] {
@@ -130,17 +130,20 @@ impl ResourceList {
     }
 
     /// Sets annotations on every object and overwrites existing ones.
-    pub fn set_annotations<'a>(&mut self, annotations: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) {
+    pub(crate) fn set_annotations<'a>(&mut self, annotations: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) {
         self.set_metadata("annotations", annotations);
     }
 
     /// Sets labels on every object and overwrites existing ones. Selectors and pod templates are not changed.
-    pub fn set_labels<'a>(&mut self, labels: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) {
+    pub(crate) fn set_labels<'a>(&mut self, labels: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) {
         self.set_metadata("labels", labels);
     }
 
     /// Sets annotations on every object and on its pod template, as `commonAnnotations` does.
-    pub fn set_common_annotations<'a>(&mut self, annotations: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) {
+    pub(crate) fn set_common_annotations<'a>(
+        &mut self,
+        annotations: impl IntoIterator<Item = (&'a str, &'a str)> + Clone,
+    ) {
         self.set_metadata("annotations", annotations.clone());
         for resource in &mut self.0 {
             if let Some(template) = pod_template_mut(&mut resource.object)

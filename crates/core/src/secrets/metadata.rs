@@ -27,7 +27,7 @@ pub fn check_namespace(name: &str) -> Result<(), SecretError> {
 }
 
 /// Checks key and value of a label.
-pub fn check_label(key: &str, value: &str) -> Result<(), SecretError> {
+fn check_label(key: &str, value: &str) -> Result<(), SecretError> {
     check_key("label", key)?;
     if is_label_value(value) {
         return Ok(());
@@ -37,7 +37,7 @@ pub fn check_label(key: &str, value: &str) -> Result<(), SecretError> {
 }
 
 /// Checks an annotation: its key has rules, its value is free text.
-pub fn check_annotation(key: &str) -> Result<(), SecretError> {
+fn check_annotation(key: &str) -> Result<(), SecretError> {
     check_key("annotation", key)
 }
 

@@ -15,7 +15,7 @@ impl SecretText {
     }
 
     /// The text, if it is UTF-8.
-    pub fn expose_text(&self) -> Option<&str> {
+    pub(crate) fn expose_text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 

@@ -26,7 +26,7 @@ pub struct RowVerdict {
     /// The cause in one sentence.
     pub summary: String,
     /// Whether the object is being deleted, which its row says already.
-    pub is_deletion: bool,
+    pub(crate) is_deletion: bool,
 }
 
 impl RowVerdict {
