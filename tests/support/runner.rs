@@ -13,9 +13,10 @@ use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use flux_operator::api::well_known::PART_OF_LABEL;
+use flux_operator::api::well_known::{KUSTOMIZE_SSA_ANNOTATION, PART_OF_LABEL};
 use futures::FutureExt;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -116,8 +117,8 @@ struct Environment {
 }
 
 impl Environment {
-    /// Removes the instances that earlier tests left, and their controllers, which `why` would read as well. The other
-    /// objects that they installed have no owner then.
+    /// Removes the instances that earlier tests left, their controllers, which `why` would read as well, and their marks on
+    /// definitions. The other objects that they installed have no owner then.
     async fn remove_installations(&self) -> super::Fallible<()> {
         let instances = ApiResource::from_gvk(&GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", "FluxInstance"));
         let client = self.control_plane.client();
@@ -140,6 +141,14 @@ impl Environment {
         for controller in Api::<Deployment>::all(client.clone()).list(&of_flux).await? {
             let api = Api::<Deployment>::namespaced(client.clone(), &controller.namespace().unwrap_or_default());
             api.delete(&controller.name_any(), &DeleteParams::background()).await?;
+        }
+        // kustomize-controller leaves definitions alone that an instance has marked.
+        let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+        for definition in definitions.list(&of_flux).await? {
+            if definition.annotations().contains_key(KUSTOMIZE_SSA_ANNOTATION) {
+                let unmarked = Patch::Merge(json!({"metadata": {"annotations": {KUSTOMIZE_SSA_ANNOTATION: null}}}));
+                definitions.patch(&definition.name_any(), &PatchParams::default(), &unmarked).await?;
+            }
         }
         Ok(())
     }
