@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, ResourceQuota, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
@@ -726,6 +726,18 @@ async fn wait_for_namespace(client: &Client, name: &str) -> Fallible<()> {
     let namespaces = Api::<Namespace>::all(client.clone());
     eventually(&format!("namespace/{name}"), START_DEADLINE, || async {
         namespaces.get_opt(name).await.ok().flatten().map(|_| ())
+    })
+    .await
+}
+
+/// Waits until a ResourceQuota is observed: until then, the API server admits everything.
+///
+/// # Errors
+/// It does not exist, or the controller manager does not act on it in time.
+pub async fn wait_for_quota(client: &Client, namespace: &str, name: &str) -> Fallible<()> {
+    let quotas = Api::<ResourceQuota>::namespaced(client.clone(), namespace);
+    eventually(&format!("resourcequota/{namespace}/{name} to be observed"), START_DEADLINE, || async {
+        quotas.get(name).await.ok()?.status?.hard.map(drop)
     })
     .await
 }

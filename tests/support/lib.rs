@@ -91,7 +91,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use connect_proxy::ConnectProxy;
-pub use control_plane::{ControlPlane, Options, SavedState, allow};
+pub use control_plane::{ControlPlane, Options, SavedState, allow, wait_for_quota};
 pub use kubeconfig::Kubeconfig;
 pub use kubelet::{Behaviour, ClaimBehaviour, PodRule};
 pub use lending::LentControlPlane;

@@ -57,7 +57,7 @@ impl SlowTests {
     /// Where a line names none of them.
     pub fn check(&self, tests: &[&str]) {
         for SlowTest { test, .. } in &self.0 {
-            assert!(tests.contains(test), "tests/slow_tests.txt: there is no test {test}");
+            assert!(tests.contains(test), "tests/slow_tests.txt: the test {test} does not exist");
         }
     }
 

@@ -140,7 +140,7 @@ pub fn select<'s>(
 /// Combines sources in order to the input sets of templates.
 ///
 /// # Errors
-/// An unknown strategy, too many permutations, or a source whose normalised name is empty.
+/// An unknown strategy, more than 10,000 permutations, or a source whose normalised name is empty.
 pub fn combine(
     sources: Vec<InputSource>,
     strategy: &InputStrategy,

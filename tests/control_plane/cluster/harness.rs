@@ -17,6 +17,7 @@ use crate::cluster_tests;
 use crate::support::{
     Behaviour, ClaimBehaviour, ClusterTest, Component, ConnectProxy, ControlPlane, Fault, FaultProxy, FaultRule,
     Options, PodRule, TestCluster, allow, eventually, kubelet::PullFailure, local_cluster, objects, programs, runner,
+    wait_for_quota,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -235,11 +236,7 @@ async fn a_quota_refuses_pods(cluster: TestCluster) {
     let quotas = Api::<ResourceQuota>::namespaced(cluster.client(), cluster.namespace());
     let quota = json!({ "metadata": { "name": "none" }, "spec": { "hard": { "pods": "0" } } });
     quotas.create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
-    eventually("the quota to be observed", SOON, || async {
-        quotas.get("none").await.unwrap().status.and_then(|s| s.hard).map(|_| ())
-    })
-    .await
-    .unwrap();
+    wait_for_quota(&cluster.client(), cluster.namespace(), "none").await.unwrap();
     create_deployment(&cluster, "web", 1).await;
     let deployments = Api::<Deployment>::namespaced(cluster.client(), cluster.namespace());
     eventually("the refusal in the deployment's conditions", SOON, || async {

@@ -1,9 +1,7 @@
 //! `why instance`: every cause produced for real, and told the same from a dump.
 
 use std::process::Stdio;
-use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -11,7 +9,7 @@ use crate::cluster_tests;
 use crate::inspect::world::{Run, evidence, explained, explained_with, install, instance, run, unbuildable};
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::ClusterTest;
-use crate::support::{Behaviour, ClaimBehaviour, Fault, FaultRule, PodRule, TestCluster, eventually, objects};
+use crate::support::{Behaviour, ClaimBehaviour, Fault, FaultRule, PodRule, TestCluster, objects, wait_for_quota};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -129,13 +127,7 @@ async fn a_container_that_uses_too_much_memory(cluster: TestCluster) {
 async fn a_quota_that_is_used_up(cluster: TestCluster) {
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}});
     cluster.apply(&[quota]).await;
-    let quotas = Api::<ResourceQuota>::namespaced(cluster.client(), cluster.namespace());
-    // Until then, pods are admitted.
-    eventually("the quota to be observed", Duration::from_secs(30), || async {
-        quotas.get("small").await.ok()?.status?.hard.map(drop)
-    })
-    .await
-    .unwrap();
+    wait_for_quota(&cluster.client(), cluster.namespace(), "small").await.unwrap();
     installed(&cluster, json!({})).await;
     let cause = explained(&cluster, "QuotaExceeded").await;
     assert!(evidence(&cause).contains("exceeded quota: small"), "{cause:#}");
