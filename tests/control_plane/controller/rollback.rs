@@ -28,7 +28,7 @@ async fn an_unhealthy_upgrade_goes_back_and_is_not_tried_again_before_something_
     world.prepared().await;
     let _operator = Operator::start(&world, "operator-a", &["--min-retry-delay=200ms"]);
     let annotations =
-        json!({"fluxcd.controlplane.io/rollback": "Enabled", "fluxcd.controlplane.io/reconcileTimeout": "10s"});
+        json!({"fluxcd.controlplane.io/rollback": "Enabled", "fluxcd.controlplane.io/reconcileTimeout": "20s"});
     world.write_instance(spec("2.8.x"), annotations.clone()).await;
     let good = revision(&world.wait_for_ready().await).0;
     assert!(good.starts_with("v2.8.8@"), "{good}");

@@ -28,7 +28,8 @@ fn two(timeout: &str) -> (Value, Value) {
 
 async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestCluster) {
     let world = World::new(&cluster).await;
-    let (mut wanted, annotations) = two("3s");
+    // Time enough for the other deployment to be ready on a busy machine: the message has to leave it out.
+    let (mut wanted, annotations) = two("15s");
     world.instance(wanted.clone()).await;
     world.annotate(annotations).await;
     let kubelet = world.plane.kubelet();
@@ -72,7 +73,7 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     assert_eq!(world.read_instance().await.status.unwrap().history.len(), 2, "one entry per digest and status");
 
     // Killed for its memory after a change.
-    world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "8s"})).await;
+    world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "15s"})).await;
     let killed = kubelet.add_rule(rule(Behaviour::OutOfMemory { restarts: 3 }));
     wanted["kustomize"] = json!({"patches": [{
         "target": {"kind": "Deployment", "name": "source-controller"},
