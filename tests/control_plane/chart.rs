@@ -18,6 +18,7 @@ const HELM: GoProgram = GoProgram {
     output: "helm",
     packages: &["tool"],
     programs: &["helm"],
+    optimised: false,
     link_flags: "",
 };
 

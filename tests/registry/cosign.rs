@@ -15,6 +15,7 @@ const COSIGN: GoProgram = GoProgram {
     output: "cosign",
     packages: &["tool"],
     programs: &["cosign"],
+    optimised: false,
     link_flags: "",
 };
 

@@ -43,6 +43,7 @@ const CONTROLLERS: GoProgram = GoProgram {
         "github.com/fluxcd/notification-controller",
     ],
     programs: &["source-controller", "kustomize-controller", "helm-controller", "notification-controller"],
+    optimised: false,
     link_flags: "",
 };
 

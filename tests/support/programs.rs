@@ -45,6 +45,7 @@ const CONTROL_PLANE: GoProgram = GoProgram {
     output: "control-plane",
     packages: &["."],
     programs: &["control-plane"],
+    optimised: true,
     link_flags: "-X k8s.io/component-base/version.gitVersion=v1.36.3 \
                  -X k8s.io/component-base/version.gitMajor=1 \
                  -X k8s.io/component-base/version.gitMinor=36",

@@ -32,6 +32,7 @@ const PROGRAMS: GoProgram = GoProgram {
     output: "registry-programs",
     packages: &["tool"],
     programs: &["registry", "crane", "regctl"],
+    optimised: false,
     link_flags: "",
 };
 
