@@ -43,14 +43,35 @@ pub fn tries_every_request() -> bool {
 }
 
 /// Whether the time in the environment variable `TESTS_UNTIL`, in seconds since 1970, has passed: then no test of a
-/// cluster and no trial of the fault matrix begins. CI bounds its time with it; without the variable everything runs.
-///
-/// # Panics
-/// The variable is not a number.
-pub fn time_is_up() -> bool {
-    let Ok(until) = env::var("TESTS_UNTIL") else { return false };
-    let until = until.parse().map(Duration::from_secs).expect("TESTS_UNTIL is a number of seconds");
+/// cluster begins. CI bounds its time with it; without the variable everything runs.
+fn time_is_up() -> bool {
+    let Some(until) = seconds_from("TESTS_UNTIL") else { return false };
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is past 1970") > until
+}
+
+/// The time in which a test may begin trials of the fault matrix. It begins when this is made and lasts the seconds in the
+/// environment variable `TRIAL_SECONDS`; without the variable it lasts for ever. CI gives the matrix a share of its time.
+pub struct TimeForTrials {
+    began: Instant,
+    lasts: Option<Duration>,
+}
+
+impl TimeForTrials {
+    pub fn from_now() -> TimeForTrials {
+        TimeForTrials { began: Instant::now(), lasts: seconds_from("TRIAL_SECONDS") }
+    }
+
+    pub fn is_over(&self) -> bool {
+        time_is_up() || self.lasts.is_some_and(|lasts| self.began.elapsed() > lasts)
+    }
+}
+
+/// # Panics
+/// The environment variable is set, but not to a number.
+fn seconds_from(variable: &str) -> Option<Duration> {
+    let value = env::var(variable).ok()?;
+    let seconds = value.parse().unwrap_or_else(|_| panic!("{variable} is a number of seconds, not {value:?}"));
+    Some(Duration::from_secs(seconds))
 }
 
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.

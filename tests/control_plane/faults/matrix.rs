@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use flux_operator::fetch::Fetcher;
 use flux_operator::reconcile::{self, progress::IgnoredProgress};
 
 use super::site::{NAMESPACE, Site, id, instance, instance_id, spec};
-use crate::support::runner::time_is_up;
+use crate::support::runner::TimeForTrials;
 use crate::support::{Fallible, Fault, FaultRule, eventually};
 
 /// Limit of an API call with its retries, and therefore the cost of a hanging request.
@@ -121,7 +122,7 @@ pub struct Report {
     pub met: BTreeMap<(Phase, Kind), (usize, usize)>,
     /// Trials in which the request did not occur again.
     pub unmet: Vec<String>,
-    /// Trials that were not begun because the time was up ([`time_is_up`]).
+    /// Trials that were not begun because the time was over ([`TimeForTrials`]).
     pub left_out: usize,
     /// The complete texts of all failures.
     pub failures: Vec<String>,
@@ -158,6 +159,7 @@ struct Work {
     reference: Reference,
     queues: Mutex<BTreeMap<Phase, VecDeque<Trial>>>,
     report: Mutex<Report>,
+    time: TimeForTrials,
     progress: fn(&str),
 }
 
@@ -177,23 +179,22 @@ pub async fn run(actor: Actor, extent: Extent, workers: usize, progress: fn(&str
     for (phase, targets) in &reference.targets {
         report.requests.insert(*phase, targets.len());
         let trial = |target: &Target, kind| Trial { target: target.clone(), kind, tries: 0 };
-        let trials: VecDeque<Trial> = match extent {
-            Extent::Rotating => {
-                let kinds = Kind::ALL.into_iter().cycle().skip(*phase as usize);
-                targets.iter().zip(kinds).map(|(target, kind)| trial(target, kind)).collect()
-            }
+        let rotating = Kind::ALL.into_iter().cycle().skip(*phase as usize);
+        let mut trials: Vec<Trial> = match extent {
+            Extent::Rotating => targets.iter().zip(rotating).map(|(target, kind)| trial(target, kind)).collect(),
             Extent::Sample(count) => {
-                let kinds = Kind::ALL.into_iter().cycle().skip(*phase as usize);
                 let chosen = targets.iter().step_by(targets.len().div_ceil(count).max(1));
-                chosen.zip(kinds).map(|(target, kind)| trial(target, kind)).collect()
+                chosen.zip(rotating).map(|(target, kind)| trial(target, kind)).collect()
             }
             Extent::Full => {
                 Kind::ALL.iter().flat_map(|kind| targets.iter().map(|target| trial(target, *kind))).collect()
             }
         };
-        queues.insert(*phase, trials);
+        trials.sort_by_cached_key(order_of_today);
+        queues.insert(*phase, VecDeque::from(trials));
     }
-    let work = Arc::new(Work { actor, reference, queues: Mutex::new(queues), report: Mutex::new(report), progress });
+    let (queues, report, time) = (Mutex::new(queues), Mutex::new(report), TimeForTrials::from_now());
+    let work = Arc::new(Work { actor, reference, queues, report, time, progress });
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(lead_lives(Some(site), work.clone()));
     for _ in 1..workers {
@@ -206,13 +207,19 @@ pub async fn run(actor: Actor, extent: Extent, workers: usize, progress: fn(&str
     Ok(report)
 }
 
+/// Each day has its own order: where the time is over before all trials were made, the next day makes others.
+fn order_of_today(trial: &Trial) -> u64 {
+    let days = jiff::Timestamp::now().as_second() / (24 * 60 * 60);
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((days, trial.to_string()))
+}
+
 async fn lead_lives(site: Option<Site>, work: Arc<Work>) -> Fallible<()> {
     let site = match site {
         Some(site) => site,
         None => Site::start().await?,
     };
     loop {
-        if time_is_up() {
+        if work.time.is_over() {
             let mut queues = locked(&work.queues);
             let left: usize = queues.values().map(VecDeque::len).sum();
             queues.clear();

@@ -39,7 +39,10 @@ async fn a_run_or_the_next_one_converges_after_every_failed_request(_: TestClust
 /// CI collects lines that begin like this one.
 fn print_left_out(report: &Report) {
     if report.left_out > 0 {
-        eprintln!("left out: {} failing requests, because the time for them was over", report.left_out);
+        let (left_out, all) = (report.left_out, report.requests.values().sum::<usize>());
+        eprintln!(
+            "left out: {left_out} trials of the fault matrix ({all} requests), because the time for them was over"
+        );
     }
 }
 
