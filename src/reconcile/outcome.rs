@@ -25,7 +25,7 @@ use crate::k8s::ObjectId;
 pub enum ReconcileError {
     #[error("cannot take lease/{namespace}/flux-operator")]
     Lease { namespace: String, source: LeaseError },
-    #[error("lost lease/{namespace}/flux-operator to another reconciler")]
+    #[error("lost lease/{namespace}/flux-operator: another reconciler took it, or it was not renewed in time")]
     LeaseLost { namespace: String },
     #[error("an operator is running: {operator}")]
     OperatorAlive { operator: String },

@@ -340,7 +340,7 @@ async fn a_run_whose_lease_somebody_takes_ends_at_its_next_renewal(cluster: Test
     let mark = world.plane.audit().mark().await.unwrap();
     // Its next renewal shows it, after a third of 15 s.
     let run = tokio::time::timeout(Duration::from_secs(14), ended(child)).await.expect("it does not wait for answers");
-    run.exits(1).stderr_has("lost lease/flux-system/flux-operator to another reconciler");
+    run.exits(1).stderr_has("lost lease/flux-system/flux-operator: another reconciler took it");
     let writes = world.plane.audit().since(mark).await.unwrap().by_user(user).writes();
     let others = writes.only(|request| request.resource != "leases" || request.status < 300);
     assert!(others.is_empty(), "{:#?}", others.0);
