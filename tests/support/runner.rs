@@ -42,11 +42,11 @@ pub fn tries_every_request() -> bool {
     std::env::var_os("EVERY_REQUEST").is_some()
 }
 
-/// Whether the time in the environment variable `TESTS_UNTIL`, in seconds since 1970, has passed: then no test of a
-/// cluster begins. CI bounds its time with it; without the variable everything runs.
-fn time_is_up() -> bool {
+/// Whether what takes `needed` would end after the time in the environment variable `TESTS_UNTIL`, in seconds since 1970:
+/// then it does not begin. CI bounds its time with it; without the variable everything runs.
+fn would_end_too_late(needed: Duration) -> bool {
     let Some(until) = seconds_from("TESTS_UNTIL") else { return false };
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is past 1970") > until
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is past 1970") + needed > until
 }
 
 /// The time in which a test may begin trials of the fault matrix. It begins when this is made and lasts the seconds in the
@@ -62,7 +62,7 @@ impl TimeForTrials {
     }
 
     pub fn is_over(&self) -> bool {
-        time_is_up() || self.lasts.is_some_and(|lasts| self.began.elapsed() > lasts)
+        would_end_too_late(Duration::ZERO) || self.lasts.is_some_and(|lasts| self.began.elapsed() > lasts)
     }
 }
 
@@ -321,19 +321,20 @@ pub fn run(
         .enable_all()
         .build()
         .expect("a tokio runtime starts");
+    let slow = SlowTests::of(tests.first().map_or("", ClusterTest::binary));
+    // A long test that began last would be waited for alone.
+    tests.sort_by_key(|test| Reverse(slow.seconds(test.short_name())));
     let shared = Arc::new(SharedState {
         controllers,
+        slow,
         everyone: OnceCell::new(),
         installers: Semaphore::new(INSTALLERS),
         idle: Mutex::new(vec![]),
         spare: Arc::default(),
     });
 
-    let slow = SlowTests::of(tests.first().map_or("", ClusterTest::binary));
-    // A long test that began last would be waited for alone.
-    tests.sort_by_key(|test| Reverse(slow.seconds(test.short_name())));
     let trials = tests.into_iter().map(|test| {
-        let is_ignored = slow.is_ignored(test.short_name());
+        let is_ignored = shared.slow.is_ignored(test.short_name());
         trial(test, reason.clone(), runtime.handle().clone(), shared.clone()).with_ignored_flag(is_ignored)
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
@@ -370,6 +371,7 @@ type Started = OnceCell<Result<Arc<Environment>, String>>;
 /// The environments of this binary: those of tests that install an instance, and the one of all others.
 struct SharedState {
     controllers: &'static [Controller],
+    slow: SlowTests,
     everyone: Started,
     /// How many more tests may install an instance now.
     installers: Semaphore,
@@ -379,6 +381,12 @@ struct SharedState {
 }
 
 impl SharedState {
+    /// How long a test takes, with the compilation of controllers that it is the first to need.
+    fn time_for(&self, test: &str) -> Duration {
+        let build = if self.controllers.is_empty() { Duration::ZERO } else { flux::time_to_build() };
+        Duration::from_secs(self.slow.seconds(test).into()) + build
+    }
+
     async fn environment(&self) -> Result<Arc<Environment>, String> {
         let start = || async { self.start().await.map(Arc::new).map_err(|error| error.to_string()) };
         self.everyone.get_or_init(start).await.clone()
@@ -423,7 +431,7 @@ async fn run_one(test: ClusterTest, name: &str, shared: &SharedState) -> Result<
         true => Some(shared.installers.acquire().await.map_err(|error| error.to_string())?),
         false => None,
     };
-    if time_is_up() {
+    if would_end_too_late(shared.time_for(name)) {
         // CI collects the tests that end like this.
         return Ok(Completion::ignored_with("the time for tests was over"));
     }
