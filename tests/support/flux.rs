@@ -75,9 +75,9 @@ pub fn unavailable_because() -> Option<String> {
     (!GitServer::can_run()).then(|| "needs git with its http-backend".to_owned())
 }
 
-/// How long it takes on two cores to compile what is not compiled yet.
+/// How long it takes on two cores, beside other tests, to compile what is not compiled yet.
 pub fn time_to_build() -> Duration {
-    if CONTROLLERS.is_built() { Duration::ZERO } else { Duration::from_secs(15 * 60) }
+    if CONTROLLERS.is_built() { Duration::ZERO } else { Duration::from_secs(10 * 60) }
 }
 
 /// The running controllers; they stop when this is dropped or the process ends.
