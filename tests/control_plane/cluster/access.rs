@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use crate::cluster::program::{Run, run};
 use crate::cluster_tests;
 use crate::support::certificates::Authority;
+use crate::support::fake_cluster::ClosedPort;
 use crate::support::kubeconfig::Credentials;
 use crate::support::{
     ClusterTest, ConnectProxy, Fault, FaultProxy, FaultRule, IN_TIME, Kubeconfig, Options, TestCluster, allow,
@@ -130,9 +131,8 @@ async fn unknown_credentials_are_denied(cluster: TestCluster) {
 }
 
 async fn a_dead_server_is_an_error_within_seconds(cluster: TestCluster) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = format!("https://{}", listener.local_addr().unwrap());
-    drop(listener);
+    let closed = ClosedPort::take();
+    let server = format!("https://{}", closed.address());
     let folder = Folder::new();
     let mut value = cluster.kubeconfig().value();
     value["clusters"][0]["cluster"]["server"] = json!(server);
