@@ -2,34 +2,14 @@
 //! each. What an API server really does is tested against a real one.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::control_plane::FreePorts;
 use serde_json::{Value, json};
-use tokio::net::TcpSocket;
-
-/// An address that refuses connections. Its port is taken, so no server gets it as long as this lives.
-#[derive(Debug)]
-pub struct ClosedPort(TcpSocket);
-
-impl ClosedPort {
-    /// # Panics
-    /// No port is free.
-    pub fn take() -> ClosedPort {
-        let socket = TcpSocket::new_v4().expect("a socket");
-        socket.bind(([127, 0, 0, 1], 0).into()).expect("a port");
-        ClosedPort(socket)
-    }
-
-    /// # Panics
-    /// Never on a system that knows where its sockets are.
-    pub fn address(&self) -> SocketAddr {
-        self.0.local_addr().expect("an address")
-    }
-}
 
 /// How a server behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +34,8 @@ pub struct FakeCluster {
     pub uid: String,
     requests: Arc<Mutex<Vec<String>>>,
     accepted: Arc<Mutex<Vec<(String, String)>>>,
-    /// The address of one that is dead.
-    _closed: Arc<ClosedPort>,
+    /// Keeps others from the port of a dead server.
+    _free: Option<Arc<FreePorts<1>>>,
 }
 
 /// Requests under way at some servers, and the most there ever were.
@@ -101,12 +81,13 @@ impl FakeCluster {
         gauge: &Arc<RequestGauge>,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let closed = Arc::new(ClosedPort::take());
-        let address = match behaviour {
-            FakeBehaviour::Dead => closed.address(),
-            _ => listener.local_addr().expect("an address"),
+        let free =
+            (behaviour == FakeBehaviour::Dead).then(|| Arc::new(FreePorts::find().expect("a port that stays free")));
+        let port = match &free {
+            Some(free) => free.ports[0],
+            None => listener.local_addr().expect("an address").port(),
         };
-        let address = format!("http://{address}");
+        let address = format!("http://127.0.0.1:{port}");
         let uid = format!("uid-of-{name}");
         let requests = Arc::new(Mutex::new(vec![]));
         let accepted = Arc::new(Mutex::new(vec![]));
@@ -126,7 +107,7 @@ impl FakeCluster {
                 }
             });
         }
-        FakeCluster { address, uid, requests, accepted, _closed: closed }
+        FakeCluster { address, uid, requests, accepted, _free: free }
     }
 
     /// The forms of an answer that the last request for a path accepted, in lower case.

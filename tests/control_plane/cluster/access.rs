@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use crate::cluster::program::{Run, run};
 use crate::cluster_tests;
 use crate::support::certificates::Authority;
-use crate::support::fake_cluster::ClosedPort;
+use crate::support::control_plane::FreePorts;
 use crate::support::kubeconfig::Credentials;
 use crate::support::{
     ClusterTest, ConnectProxy, Fault, FaultProxy, FaultRule, IN_TIME, Kubeconfig, Options, TestCluster, allow,
@@ -131,8 +131,8 @@ async fn unknown_credentials_are_denied(cluster: TestCluster) {
 }
 
 async fn a_dead_server_is_an_error_within_seconds(cluster: TestCluster) {
-    let closed = ClosedPort::take();
-    let server = format!("https://{}", closed.address());
+    let free = FreePorts::<1>::find().unwrap();
+    let server = format!("https://127.0.0.1:{}", free.ports[0]);
     let folder = Folder::new();
     let mut value = cluster.kubeconfig().value();
     value["clusters"][0]["cluster"]["server"] = json!(server);
