@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::control_plane::FreePorts;
 use serde_json::{Value, json};
+
+use super::control_plane::FreePorts;
 
 /// How a server behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,34 +81,32 @@ impl FakeCluster {
         objects: &[(&str, Vec<Value>)],
         gauge: &Arc<RequestGauge>,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let free =
-            (behaviour == FakeBehaviour::Dead).then(|| Arc::new(FreePorts::find().expect("a port that stays free")));
-        let port = match &free {
-            Some(free) => free.ports[0],
-            None => listener.local_addr().expect("an address").port(),
-        };
-        let address = format!("http://127.0.0.1:{port}");
         let uid = format!("uid-of-{name}");
         let requests = Arc::new(Mutex::new(vec![]));
         let accepted = Arc::new(Mutex::new(vec![]));
-        let server = Arc::new(Server {
-            behaviour,
-            uid: uid.clone(),
-            lists: objects.iter().map(|(path, objects)| ((*path).to_owned(), objects.clone())).collect(),
-            requests: requests.clone(),
-            accepted: accepted.clone(),
-            gauge: gauge.clone(),
-        });
-        if behaviour != FakeBehaviour::Dead {
+        let (port, free) = if behaviour == FakeBehaviour::Dead {
+            let free = FreePorts::find().expect("a port that stays free");
+            (free.ports[0], Some(Arc::new(free)))
+        } else {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = listener.local_addr().expect("an address").port();
+            let server = Arc::new(Server {
+                behaviour,
+                uid: uid.clone(),
+                lists: objects.iter().map(|(path, objects)| ((*path).to_owned(), objects.clone())).collect(),
+                requests: requests.clone(),
+                accepted: accepted.clone(),
+                gauge: gauge.clone(),
+            });
             std::thread::spawn(move || {
                 for stream in listener.incoming().flatten() {
                     let server = server.clone();
                     std::thread::spawn(move || server.serve(stream));
                 }
             });
-        }
-        FakeCluster { address, uid, requests, accepted, _free: free }
+            (port, None)
+        };
+        FakeCluster { address: format!("http://127.0.0.1:{port}"), uid, requests, accepted, _free: free }
     }
 
     /// The forms of an answer that the last request for a path accepted, in lower case.
